@@ -1,5 +1,5 @@
 // abandoned.c - fibers that nothing refers to are collected.
-// The frames of each refer to its object, but its stack belongs to that.
+// Each fiber's frames refer to its object, but the object owns their stack.
 #include <rt/rt.h>
 
 #include <err.h>

@@ -1,7 +1,7 @@
 // boxes.c - values of 64 bits that are numbers or references: NaN boxes.
 //
-// No operation makes a double of the values from 0xfffe000000000000 to
-// 0xfffeffffffffffff.  They hold the address of an object, all others a double.
+// No operation on doubles yields the bits from 0xfffe000000000000 to
+// 0xfffeffffffffffff.  So these hold addresses of objects, all others doubles.
 #include <rt/rt.h>
 
 #include <err.h>

@@ -1,6 +1,7 @@
 // errors.c - a host whose errors are longjmps.
 //
-// What a jump leaves open its catcher ends: frames and no-GC stretches.
+// A jump leaves frames and no-GC stretches open, and the code that catches the
+// jump ends them.
 #include <rt/rt.h>
 
 #include <err.h>

@@ -44,8 +44,8 @@ static void run(void)
 	left--;
 }
 
-// know registers a stack, of which a context has the stack pointer and the
-// registers.  Without lo it is the stack of this thread.
+// know registers a stack whose stack pointer and registers are in a context.
+// Without lo it is the stack of this thread.
 static void know(ucontext_t *c, char *lo)
 {
 	rt_stack_desc d;

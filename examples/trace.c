@@ -1,7 +1,7 @@
 // trace.c - an interpreter that knows its references itself: a callback.
 //
-// Its machine has a stack of values in an object.  Above the top there is what
-// it has not cleared, which only the interpreter knows to be dead.
+// Its machine has a stack of values in an object.  Above the top are values
+// that it has not cleared; only the interpreter knows that they are dead.
 #include <rt/rt.h>
 
 #include <err.h>

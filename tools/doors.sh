@@ -2,7 +2,8 @@
 # doors.sh - each public function is where its header says.  gc/api/X.c defines
 # what include/rt/X.h declares, and defines nothing else that is shared.  Each
 # function whose comment says that it blocks or polls has a test of what it does
-# in a no-GC stretch.
+# in a no-GC stretch.  Each function that a host may call has a row in the table
+# of misuse.
 #
 # usage: srcdir=DIR CC=... NM=... tools/doors.sh (where the objects were built)
 set -u
@@ -99,6 +100,22 @@ while read -r name; do
 		echo "$name has no row in test/whole/check_nogc.c"
 done <"$declared" >"$found"
 rule "what blocks or polls is tested in a no-GC stretch"
+
+# This prints the functions of the headers that a host may call by name.  The
+# other names end with an underscore.
+cat "$srcdir"/include/rt/*.h | awk '
+/^RT_API |^static inline / {
+	if (match($0, /rt_[a-z_]*[a-z]\(/))
+		print substr($0, RSTART, RLENGTH - 1)
+}' | sort -u >"$declared"
+[ "$(wc -l <"$declared")" -gt 80 ] || echo "few functions" >"$found"
+rule "the functions were read"
+while read -r name; do
+	grep -Eq "[^a-z_]$name\)?\(" "$srcdir/test/whole/check_misuse.c" \
+		"$srcdir/test/whole/misuse_callbacks.c" ||
+		echo "$name has no row in test/whole/check_misuse.c"
+done <"$declared" >"$found"
+rule "what a host may call is called wrongly by a test"
 
 echo "doors: $passed passed, $failed failed"
 [ $failed = 0 ]

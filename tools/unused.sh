@@ -7,9 +7,9 @@
 # has (RT_TEST).  An object that needs the symbol of another one uses it, too.
 # Inline functions of private headers are functions as all others.
 #
-# The functions below are exempt.  A line says which capability needs one.  A
-# function that is used, or does not exist, may not be among them.  What only
-# tests need is in the library of tests.
+# The functions below are exempt.  Each line says which capability needs the
+# function.  A function that is used, or does not exist, must not be among them.
+# What only tests need is in the library of tests.
 #
 # The same run looks at two functions that nothing uses, one of them inline, in
 # a copy: it must find both.

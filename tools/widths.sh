@@ -1,9 +1,10 @@
 #!/bin/sh
 # widths.sh - no line of a document has more than 100 columns, and none of a
-# source in C or C++ more than 80, with tabs of 8.
+# source in C or C++ more than 80, with tabs of 8.  No cell of a table in doc or
+# README.md has more than 25 words: what needs more is a paragraph.
 #
-# The rows of the tables that benches write into doc/speed.md are left out: they
-# are between marks such as <!-- bench-peers -->.
+# The rows of the tables that benches write into doc/speed.md may have more
+# columns: they are between marks such as <!-- bench-peers -->.
 #
 # usage: srcdir=DIR tools/widths.sh
 set -u
@@ -38,6 +39,23 @@ wider() {
 	END { exit wide > 0 }' "$@"
 }
 
+# wordier WORDS FILE...: the cells that have more, as FILE:LINE: WORDS.
+wordier() {
+	words=$1
+	shift
+	awk -v words="$words" -F '|' '
+	/^\|/ {
+		for (i = 2; i <= NF; i++) {
+			n = split($i, word, " ")
+			if (n > words) {
+				print "  " FILENAME ":" FNR ": " n
+				long++
+			}
+		}
+	}
+	END { exit long > 0 }' "$@"
+}
+
 documents() {
 	find "$srcdir/doc" "$srcdir/examples" "$srcdir/test" \
 		-name '*.md' ! -path '*/peers/*' ! -path '*/build/*'
@@ -68,4 +86,6 @@ all() {
 all 100 "documents have at most 100 columns" $(documents)
 # shellcheck disable=SC2046
 all 80 "sources have at most 80 columns" $(sources)
+wordier 25 "$srcdir"/doc/*.md "$srcdir/README.md"
+verdict $? "cells of tables have at most 25 words"
 verdict_sum

@@ -5,12 +5,13 @@
 // A program keeps its newest LIVE objects of 48 bytes, and makes OBJECTS.
 //
 // - time: the nanoseconds of the processor that an object with a destructor
-// takes beyond one
-//   without, where the host runs destructors now and then.  Samples of both
-//   sorts take turns; the value is the median of the differences.
-// - none, once, late, never: the peak in MiB of a program whose objects have no
-//   destructors, or whose host runs them now and then, at every tenth
-//   collection, or not at all (and makes a tenth of the objects).
+//   takes beyond one without, where the host runs destructors now and then.
+//   Samples of both sorts take turns; the value is the median of the
+//   differences.
+// - none, once, late, never: the peak in MiB of a program.  With none, objects
+//   have no destructors.  The host runs destructors now and then (once), when
+//   ten times LIVE are ready (late), or not at all (never, with a tenth of the
+//   objects).
 //
 // The checksum is the number of objects.
 //

@@ -36,7 +36,7 @@ enum {
 	EVERY = 100,	// fibers between two looks at what is ready
 };
 
-// A context has a line of its own.
+// A context has a cache line of its own.
 static struct fiber {
 	void *sp;
 	rt_stack *stack;

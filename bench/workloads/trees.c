@@ -22,7 +22,7 @@ struct node {
 struct job {
 	int depth, threads;
 	bool top;
-	uint64_t nodes[PEER_THREADS][16]; // of each thread, in [0]; a line each
+	uint64_t nodes[PEER_THREADS][16]; // of a thread, in [0]; cache lines
 };
 
 static struct node *tree_from_bottom(int depth)

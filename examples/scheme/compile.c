@@ -126,8 +126,8 @@ static value defined_name(value form)
 	return target;
 }
 
-// A body with definitions has a frame for them, so all are visible in all of
-// it.
+// A body with definitions has a frame for them, so all definitions are visible
+// in the whole body.
 static struct node *compile_body(value forms, const struct scope *outer,
 				 bool tail)
 {

@@ -97,7 +97,7 @@ value prim_modulo(value a, value b)
 
 enum { LESS = 1, EQUAL = 2, GREATER = 4 };
 
-// compare returns none of them if one is not a number.
+// compare returns one of these, or 0 if one of the two is a NaN.
 static int compare(value a, value b)
 {
 	if (both_fixnums(a, b))

@@ -16,9 +16,9 @@
 #include "gc/host/supply.h"
 #include "gc/host/registry.h"
 
-// alloc_checked is for what the current run does not hold.  row is a row of
-// runs, or the number of a registered kind, which no row has.  dry is the field
-// of struct want.
+// alloc_checked allocates what the current run does not hold.  row is the
+// number of a row of runs or of a registered kind; no number is both.  dry is
+// the field of struct want.
 static RT_NOINLINE void *alloc_checked(rt_thread *t, unsigned row, size_t n,
 				       bool dry)
 {
@@ -75,7 +75,7 @@ RT_INLINE struct mcache_slot *slot_for(const rt_thread *t, unsigned i, size_t n)
 }
 
 // alloc_dry allocates what the cache does not have either.  It is not inline,
-// because it would cost each next run an instruction.
+// because that would cost each next run an instruction.
 static RT_NOINLINE void *alloc_dry(rt_thread *t, unsigned i, size_t n)
 {
 	return alloc_checked(t, i / RT_RUN_CLASSES, n, true);
@@ -93,6 +93,24 @@ static RT_NOINLINE void *alloc_tiny(rt_thread *t, unsigned i, size_t n)
 	return obj ? obj : alloc_dry(t, i, n);
 }
 
+// alloc_long serves a request that is small, but too long for the inline path.
+// What the cache has needs no more checks than on that path.  (In a collection
+// the table is not empty, but the cache is: it was flushed.)
+static RT_NOINLINE void *alloc_long(rt_thread *t, unsigned row, size_t n)
+{
+	unsigned kind = row == RT_ROW_WORDS ? KIND_WORDS : KIND_NOSCAN;
+	bool uninit = row == RT_ROW_UNINIT;
+	void *obj;
+
+	if (t->run == proc_no_runs.row ||
+	    __atomic_load_n(&t->pending, __ATOMIC_RELAXED))
+		return alloc_checked(t, row, n, false);
+	obj = mcache_take(t->mc,
+			  &t->mc->slots[spanclass_make(sizeclass_of(n), kind)],
+			  uninit);
+	return obj ? obj : alloc_checked(t, row, n, true);
+}
+
 void *rt_alloc_slow_(rt_thread *t, unsigned i, size_t n)
 {
 	struct mcache_slot *slot;
@@ -101,8 +119,10 @@ void *rt_alloc_slow_(rt_thread *t, unsigned i, size_t n)
 	__atomic_store_n(&t->nostop, 0, __ATOMIC_RELAXED);
 	if (i >= RT_ROWS * RT_RUN_CLASSES)
 		return NULL;
-	if (n > RT_INLINE_MAX)
+	if (n > SIZECLASS_MAX_REQUEST)
 		return alloc_checked(t, i / RT_RUN_CLASSES, n, false);
+	if (n > RT_INLINE_MAX)
+		return alloc_long(t, i / RT_RUN_CLASSES, n);
 	slot = slot_for(t, i, n);
 	if (slot) {
 		obj = mcache_next(t->mc, slot, false);
@@ -243,8 +263,8 @@ void *rt_alloc_noscan_uninit(size_t n)
 	return rt_alloc_row_(rt_thread_tls, RT_ROW_UNINIT, n);
 }
 
-// alloc_registered is not inline, because the compiler would then share code
-// with the two kinds of every heap, for two instructions more.
+// alloc_registered is not inline.  Otherwise the compiler would share its code
+// with the two kinds that every heap has, which costs two instructions.
 static RT_NOINLINE void *alloc_registered(int kind, size_t n)
 {
 	return rt_alloc_of_(rt_thread_tls, kind, n);

@@ -65,7 +65,7 @@ int rt_fini(void)
 	stw_acquire(proc_self());
 	// This test must come while the heap exists: a thread that exits
 	// meanwhile must still be able to detach.
-	if (atomic_u32_load_acquire(&procs.attached) == 1)
+	if (atomic_u32_load_relaxed(&procs.attached) == 1)
 		lifetime_end();
 	else
 		error = RT_EBUSY;

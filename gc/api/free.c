@@ -20,7 +20,7 @@ void *rt_alloc_uncollectable(int kind, size_t n)
 	return supply_request(rt_thread_tls, &w);
 }
 
-// free_found frees what is no plain small object, or none at all.
+// free_found frees p if it is an object, but not a plain small one.
 static RT_NOINLINE int free_found(rt_thread *t, void *p)
 {
 	struct object o;
@@ -50,7 +50,8 @@ void *rt_realloc(int kind, void *p, size_t n)
 		return NULL;
 	if (!p || p == &supply_zerobase)
 		return supply_request(t, &w);
-	if (!reclaim_find(p, &o) || spanclass_host_kind(o.kind) != w.kind)
+	if (!reclaim_find_alive(t->mc, p, &o) ||
+	    spanclass_host_kind(o.kind) != w.kind)
 		return NULL;
 	if (n == 0) {
 		reclaim_object(t->mc, &o);
@@ -66,7 +67,7 @@ int rt_resize(void *p, size_t n)
 
 	if (!door_allocating(t))
 		return door_attached(false);
-	if (n == 0 || !reclaim_find(p, &o) || o.kind == KIND_TYPED)
+	if (n == 0 || !reclaim_find_alive(t->mc, p, &o) || o.kind == KIND_TYPED)
 		return RT_EINVAL;
 	return resize_in_place(t->p, &o, n) ? RT_OK : RT_ENOMEM;
 }

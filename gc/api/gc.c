@@ -8,6 +8,7 @@
 #include "runtime/spans/stackalloc.h"
 #include "gc/cycle/pacer.h"
 #include "gc/cycle/release.h"
+#include "gc/cycle/gctrace.h"
 #include "gc/cycle/scavenger.h"
 #include "gc/host/door.h"
 #include "gc/host/handlers.h"
@@ -113,6 +114,7 @@ int rt_free_os_memory(void)
 	int error = rt_gc();
 	struct rt_proc *p = proc_self();
 	struct scavenge_pass pass = scavenge_begin(true);
+	uint64_t released = 0;
 	uint32_t chunk = 0;
 
 	// A handler of the host may have run.
@@ -122,11 +124,12 @@ int rt_free_os_memory(void)
 		return error;
 	flush_caches();
 	while (!pass.over) {
-		scavenge_range(p, &pass, SCAVENGE_STEP);
+		released += scavenge_range(p, &pass, SCAVENGE_STEP);
 		safepoint_poll(rt_thread_tls);
 	}
 	while (scavenge_tables(&chunk))
 		safepoint_poll(rt_thread_tls);
+	gctrace_forced(p, released);
 	return RT_OK;
 }
 

@@ -5,6 +5,7 @@
 
 #include "runtime/spans/object.h"
 #include "gc/mark/layout.h"
+#include "gc/cycle/scavenger.h"
 #include "gc/host/door.h"
 #include "gc/host/visit.h"
 #include "gc/host/registry.h"
@@ -40,6 +41,7 @@ int rt_kind_unregister(int kind)
 	v = visit_enter_swept(RT_STOP_KIND_UNREGISTER);
 	error = registry_remove(v.p, (unsigned)kind);
 	visit_leave(&v);
+	scavenger_freed(); // it has freed the spans of the kind
 	return error;
 }
 

@@ -80,8 +80,8 @@ int rt_nogc_poll_(rt_thread *t)
 
 // ---- blocking regions ----
 
-// thread_enter_region is rt_blocking_enter behind the assembly below, which
-// passes the caller's registers and stack pointer.
+// thread_enter_region does what rt_blocking_enter has to do.  The assembly
+// below calls it, and passes the caller's registers and stack pointer.
 int thread_enter_region(const struct context_frame *frame);
 
 RT_CALLED_BY_ASM int thread_enter_region(const struct context_frame *frame)

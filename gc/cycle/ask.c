@@ -3,6 +3,7 @@
 
 #include "runtime/os/schedpoint.h"
 #include "runtime/os/throw.h"
+#include "runtime/world/stw.h"
 
 struct ask_queue ask_queue = {.lock = RT_MUTEX_INIT(LOCKRANK_ASK)};
 
@@ -56,6 +57,7 @@ static void wake_two(const struct ask *a)
 
 bool ask_wait(struct rt_proc *p, struct ask *a)
 {
+	RT_ASSERT(p == proc_self());
 	a->leads = false;
 	a->next = a->wakes[0] = a->wakes[1] = NULL;
 	note_clear(&a->note);
@@ -78,6 +80,7 @@ struct ask *ask_take(void)
 {
 	struct ask *first;
 
+	RT_ASSERT(stw_stopped());
 	mutex_lock(&ask_queue.lock);
 	RT_ASSERT(ask_queue.led);
 	RT_CHECK(ask_queue_check(&ask_queue));
@@ -130,6 +133,7 @@ void ask_done(struct ask *leader)
 
 void ask_fork_child(void)
 {
+	RT_ASSERT(stw_stopped());
 	ask_queue.led = false;
 	ask_queue.first = NULL;
 }

@@ -11,10 +11,11 @@
 //
 // A thread asks while it runs.  If it asks before a stop, the collection of
 // that stop begins after it asked.  If it asks after the start, a later
-// collection answers.  Its reason holds until then: heap_live only grows, and
-// memory that was not found is not there.  So no collection is
-// run for nothing, and a thread waits for the rest of the one under way and for
-// one more, whatever the others do.
+// collection answers.  Its reason holds until then, unless much is freed by
+// hand: otherwise heap_live only grows, and there is no more memory than the
+// thread found.  So no collection is run for nothing.  A thread waits at most
+// for the rest of the collection under way and for one more, whatever the
+// others do.
 //
 // An ask that comes after the queue was taken finds a leader at work.  When
 // that leader is done, it passes the lead to the thread that asked first.
@@ -59,8 +60,8 @@ RT_GLOBAL struct ask_queue ask_queue;
 // another thread has done all that since the call.  Sleeps as blocked.
 bool ask_wait(struct rt_proc *p, struct ask *a);
 
-// ask_take returns all asks in the queue, the earliest first, which is the
-// leader's own.  The leader calls it with the world stopped.
+// ask_take returns all asks in the queue.  The earliest, which is the leader's
+// own, comes first.  The leader calls it with the world stopped.
 struct ask *ask_take(void);
 
 // ask_done ends the lead and wakes the threads of all asks that were taken.

@@ -31,8 +31,8 @@ static struct {
 	struct mark_result found;
 } cycle;
 
-// any_asks tells whether one of these, of which there is at least one, has the
-// cause.
+// any_asks tells whether one of the asks has the cause.  There must be at least
+// one ask.
 static bool any_asks(const struct ask *asked, enum ask_cause cause)
 {
 	do {
@@ -66,6 +66,7 @@ static bool sweeps_beside(const struct ask *asked)
 // flip turns mark bits into alloc bits.  After it every span is unswept.
 static void flip(bool beside)
 {
+	RT_ASSERT(stw_stopped());
 	RT_CHECK(check_sets());
 	mcentral_reset();
 	schedpoint(SCHED_CYCLE_FLIP);
@@ -75,7 +76,8 @@ static void flip(bool beside)
 
 // pace passes what was found to the pacer.  If the cycle sweeps in the stop,
 // the pages that count as held are free now; otherwise the pacer learns of them
-// at the end of the sweep.  Those of work buffers are soon free.
+// at the end of the sweep.  The pages of work buffers count as free, because
+// they soon will be.
 static void pace(bool forced, bool beside)
 {
 	const struct mark_result *found = &cycle.found;
@@ -127,6 +129,8 @@ static void note_retained(struct scavgoal_found *f)
 {
 	f->free = pacer.found.memory.free;
 	f->retained = heapgauge_sum(HEAPGAUGE_IN_USE) + f->free;
+	f->live = cycle.found.marked_bytes;
+	f->ended = cyclerecord_last();
 	swept.retained = *f;
 }
 
@@ -173,9 +177,9 @@ static RT_NOINLINE void collect_stopped(struct rt_proc *p, bool forced,
 	mcache_flush_pages_all();
 	RT_CHECK(gauges_check(&gauges));
 	cyclerecord_step(CYCLERECORD_PREPARE);
-	cycle.found = mark_all(p, settings.past_end != 0);
+	cycle.found = mark_all(p);
 	if (RT_UNLIKELY(settings.checkmark != 0))
-		checkmark_all(settings.past_end != 0);
+		checkmark_all();
 	if (RT_UNLIKELY(settings.tracecheck != 0))
 		tracecheck_all();
 	cyclerecord_step(CYCLERECORD_MARK);
@@ -198,6 +202,7 @@ struct ask *cycle_begin(struct rt_proc *p)
 	struct ask *asked;
 	bool forced;
 
+	RT_ASSERT(p == proc_self());
 	stw_acquire(p);
 	stw_stop(p, RT_STOP_GC_MARK_TERM);
 	asked = ask_take();
@@ -222,6 +227,7 @@ bool cycle_end(struct rt_proc *p, struct ask *asked)
 	struct rt_stop_times times;
 	uint64_t number;
 
+	RT_ASSERT(p == proc_self() && p->stopper);
 	cyclerecord_step(CYCLERECORD_FINISH);
 	record(any_asks(asked, ASK_FORCED));
 	stw_start(p, &times);

@@ -6,9 +6,10 @@
 #include "runtime/os/settings.h"
 #include "runtime/os/gauge.h"
 #include "runtime/world/cyclering.h"
+#include "runtime/world/heapgauge.h"
 #include "gc/cycle/pacer.h"
 
-// Below this, marking takes about as long as the clocks of CPU time would.
+// Below this, marking takes about as long as reading the clocks of CPU time.
 enum { CLOCKED_HEAP = 1 << 20 };
 
 // Only the thread that collects uses this.  No check: clocks may show any time,
@@ -17,12 +18,13 @@ static struct {
 	rt_cycle c;
 	bool clocked;	   // CPU clocks are read
 	uint64_t last;	   // nanotime when the last step ended
-	uint64_t last_cpu; // CPU time of this thread by then
+	uint64_t last_cpu; // CPU time of this thread by then; 0: not known
 	uint64_t wall[CYCLERECORD_STEPS];
 	uint64_t cpu[CYCLERECORD_STEPS];
 } noted;
 
-// live is what counts as allocated, which may be below zero for a while.
+// live returns the bytes that count as allocated.  The gauge may be below zero
+// for a while, which counts as 0.
 static uint64_t live(void)
 {
 	int64_t n = (int64_t)gauge_load(&gauges.heap_live);
@@ -34,6 +36,7 @@ void cyclerecord_begin(enum rt_cause cause, bool forced)
 {
 	const struct stw_begin begin = stw_begun();
 
+	RT_ASSERT(stw_stopped());
 	noted.last = begin.finished;
 	noted.c = (rt_cycle){
 	    .struct_size = sizeof noted.c,
@@ -61,7 +64,7 @@ static void note_cpu(enum cyclerecord_step step)
 		noted.cpu[step] = noted.wall[step];
 		return;
 	}
-	now = base_max(oscall_thread_cpu(0), noted.last_cpu);
+	now = oscall_thread_cpu(0);
 	noted.cpu[step] = base_elapsed(noted.last_cpu, now);
 	noted.last_cpu = now;
 }
@@ -94,6 +97,7 @@ uint64_t cyclerecord_last(void)
 
 void cyclerecord_found(const struct mark_result *found)
 {
+	RT_ASSERT(stw_stopped());
 	noted.c.heap_live = found->marked_bytes;
 	noted.c.scan_heap = found->scan_heap;
 	noted.c.scan_stack = found->scan_stack;
@@ -107,7 +111,9 @@ void cyclerecord_found(const struct mark_result *found)
 void cyclerecord_counted(const struct gcstats_cycle *c)
 {
 	struct gcstats_cycles all;
+	uint64_t sums[HEAPGAUGE_COUNT];
 
+	RT_ASSERT(stw_stopped());
 	gcstats_read_cycles(&all);
 	noted.c.number = all.num_gc;
 	noted.c.gc_cpu_fraction = gcstats_fraction(&all);
@@ -115,6 +121,13 @@ void cyclerecord_counted(const struct gcstats_cycle *c)
 	noted.c.pause_ns = c->pause;
 	noted.c.process_cpu_ns = base_elapsed(c->cpu_begin, c->cpu_end);
 	noted.c.next_goal = atomic_u64_load_relaxed(&pacer.goal);
+	heapgauge_read(sums);
+	noted.c.heap_inuse = sums[HEAPGAUGE_IN_USE];
+	noted.c.heap_released = sums[HEAPGAUGE_RELEASED];
+	noted.c.heap_idle = sums[HEAPGAUGE_RELEASED] + sums[HEAPGAUGE_FREE];
+	noted.c.scavenged_background =
+	    gcstats_take_released(GCSTATS_BACKGROUND);
+	noted.c.scavenged_assist = gcstats_take_released(GCSTATS_ASSIST);
 }
 
 uint64_t cyclerecord_publish(void)

@@ -3,6 +3,7 @@
 
 #include "runtime/os/oscall.h"
 #include "runtime/world/cyclering.h"
+#include "runtime/world/heapstats.h"
 
 struct gctrace gctrace;
 
@@ -49,7 +50,7 @@ static void text_mb(struct text *t, uint64_t bytes, const char *what)
 	text_str(t, what);
 }
 
-// times_procs returns the time that ns is on all processors together.
+// times_procs returns ns times the number of processors.
 static uint64_t times_procs(const rt_cycle *c, uint64_t ns)
 {
 	uint64_t all;
@@ -84,7 +85,7 @@ void gctrace_format(struct text *t, const rt_cycle *c)
 	text_ms(t, after);
 	text_str(t, " ms clock, ");
 	text_ms(t, times_procs(c, before));
-	text_str(t, "+0/"); // no thread marks before it allocates
+	text_str(t, "+0/"); // no thread has to mark to allocate
 	text_ms(t, c->mark_cpu_ns);
 	text_str(t, "/0+"); // no processor that is idle marks
 	text_ms(t, times_procs(c, after));
@@ -99,25 +100,106 @@ void gctrace_format(struct text *t, const rt_cycle *c)
 	text_str(t, c->forced ? " P (forced)\n" : " P\n");
 }
 
-// write_cycle returns false if the line was not written.
-static bool write_cycle(uint64_t number)
+// What the line of released memory says, in bytes.
+struct scav {
+	uint64_t background, assist;
+	uint64_t released; // now
+	uint64_t in_use, retained;
+	bool forced;
+};
+
+static void format_scav(struct text *t, const struct scav *s)
+{
+	text_init(t);
+	text_str(t, "scav ");
+	text_u64(t, s->background >> 10);
+	text_str(t, " KiB work (bg), ");
+	text_u64(t, s->assist >> 10);
+	text_str(t, " KiB work (eager), ");
+	text_u64(t, s->released >> 10);
+	text_str(t, " KiB now, ");
+	text_u64(t, s->retained == 0
+			? 0
+			: percent((double)s->in_use / (double)s->retained));
+	text_str(t, s->forced ? "% util (forced)\n" : "% util\n");
+}
+
+void gctrace_format_scav(struct text *t, const rt_cycle *c)
+{
+	const struct scav s = {
+	    .background = c->scavenged_background,
+	    .assist = c->scavenged_assist,
+	    .released = c->heap_released,
+	    .in_use = c->heap_inuse,
+	    .retained = c->heap_inuse + c->heap_idle - c->heap_released,
+	};
+
+	format_scav(t, &s);
+}
+
+// count_dropped counts a line that was not written.
+static void count_dropped(bool written)
+{
+	if (!written)
+		atomic_u64_add_relaxed(&gctrace.dropped, 1);
+}
+
+static bool write_text(const struct text *line)
+{
+	return oscall_write_now(STDERR, line->buf, line->len);
+}
+
+// write_record writes a line about c, NULL if that record is gone.
+static void write_record(const rt_cycle *c,
+			 void (*format)(struct text *, const rt_cycle *))
 {
 	struct text line;
-	rt_cycle c;
 
-	// It is gone if this thread did not run for 256 collections.
-	if (!cyclering_read(&cyclering, number, &c))
-		return false;
-	gctrace_format(&line, &c);
-	return oscall_write_now(STDERR, line.buf, line.len);
+	if (c)
+		format(&line, c);
+	count_dropped(c && write_text(&line));
+}
+
+static void write_cycle(uint64_t number)
+{
+	rt_cycle c;
+	// The record is gone if this thread did not run for 256 collections.
+	const rt_cycle *known =
+	    cyclering_read(&cyclering, number, &c) ? &c : NULL;
+
+	if (settings.gctrace != 0)
+		write_record(known, gctrace_format);
+	if (settings.scavtrace != 0)
+		write_record(known, gctrace_format_scav);
 }
 
 RT_NOINLINE void gctrace_cycle(struct rt_proc *p, uint64_t number)
 {
+	RT_ASSERT(p == proc_self());
 	context_save(&p->context.frame);
 	proc_block(p);
-	if (!write_cycle(number))
-		atomic_u64_add_relaxed(&gctrace.dropped, 1);
+	write_cycle(number);
+	proc_unblock(p);
+	context_keep();
+}
+
+RT_NOINLINE void gctrace_forced(struct rt_proc *p, uint64_t bytes)
+{
+	struct scav s = {.assist = bytes, .forced = true};
+	struct heapstats_totals now;
+	struct text line;
+
+	RT_ASSERT(p == proc_self());
+	if (settings.scavtrace == 0)
+		return;
+	heapstats_read(&now); // the world runs, so no gauge can be summed
+	s.released = now.released;
+	s.in_use = now.in_heap;
+	s.retained = heapstats_retained(&now);
+	format_scav(&line, &s);
+	context_save(&p->context.frame);
+	proc_block(p);
+	count_dropped(write_text(&line));
 	proc_unblock(p);
 	context_keep();
 }

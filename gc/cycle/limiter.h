@@ -7,11 +7,13 @@
 // limit wants has to wait.  So a limit that cannot be kept does not stop the
 // program.
 //
-// This is pure arithmetic.  Go's bucket never holds more than its capacity.
-// Here one collection is one stop and may be longer than that, so what it has
-// beyond the capacity stays as a debt.  Several in a row make no larger debt
-// than the longest of them, so a host may call for collections as often as it
-// likes.
+// This is pure arithmetic.  limiter_init takes arguments and does not read the
+// settings, so that tests can simulate any machine.
+//
+// Go's bucket never holds more than its capacity.  Here one collection is one
+// stop and may be longer than that, so what it has beyond the capacity stays as
+// a debt.  Several in a row make no larger debt than the longest of them, so a
+// host may call for collections as often as it likes.
 #ifndef GC_CYCLE_LIMITER_H
 #define GC_CYCLE_LIMITER_H
 

@@ -75,7 +75,8 @@ uint64_t pacer_next(const struct pacer_rule *rule,
 
 	if (found->forced || rule->headroom == 0 || before <= goal)
 		return goal;
-	// Divide first: a difference below 8 becomes 0, so the goal arrives.
+	// Divide first: a difference below 8 becomes 0, so that the goal
+	// reaches pacer_goal in the end.
 	before = goal + (before - goal) / 8 * 7;
 	return base_max(
 	    goal, base_min(before, add_sat(found->held, found->external)));
@@ -126,8 +127,8 @@ void pacer_commit(void)
 	publish(pacer_goal(&pacer.rule, &pacer.found));
 }
 
-// look_beyond finds out whether the limit can be kept, at least when all free
-// pages are released, and has it told once if not.
+// look_beyond finds out whether the limit could be kept if all free pages were
+// released.  If it could not, the host is told once.
 static void look_beyond(void)
 {
 	const struct pacer_memory *m = &pacer.found.memory;
@@ -162,7 +163,7 @@ void pacer_collected(const struct pacer_found *found)
 
 void pacer_account(const struct pacer_cpu *cpu)
 {
-	// A clock that was refused at the beginning was 0.
+	// If the clock was refused at the beginning, begin is 0.
 	account(cpu->begin < pacer.cpu ? 0 : base_sub_sat(cpu->end, cpu->begin),
 		cpu->end);
 }
@@ -223,7 +224,7 @@ static uint64_t change(uint64_t *number, uint64_t to)
 	mutex_lock(&rule_lock);
 	old = *number;
 	*number = to;
-	if (number == &pacer.rule.limit) { // a new limit is told anew
+	if (number == &pacer.rule.limit) { // tell of a new limit anew
 		pacer.beyond = false;
 		atomic_u32_store_relaxed(&pacer.warn, 0);
 	}

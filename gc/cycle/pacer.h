@@ -1,8 +1,9 @@
 // pacer.h - when to collect.
 //
 // Go: gcControllerState.commit, heapGoal (mgcpacer.go); the headroom is ours.
-// This is pure arithmetic: the callers pass in all that it needs.  Marking runs
-// with the world stopped, so there is no runway: the trigger is the goal.
+// This is pure arithmetic: the callers pass in all that it needs, even what the
+// settings say, so that tests can simulate any heap.  Marking runs with the
+// world stopped, so there is no runway: the trigger is the goal.
 #ifndef GC_CYCLE_PACER_H
 #define GC_CYCLE_PACER_H
 
@@ -56,15 +57,17 @@ uint64_t pacer_goal(const struct pacer_rule *rule,
 uint64_t pacer_limit_goal(uint64_t limit, const struct pacer_memory *m,
 			  uint64_t marked);
 
-// pacer_next returns the goal after a collection that had the goal before.  If
-// that was more than pacer_goal is now, less is alive than before, but the heap
-// still has the pages of what died.  The goal then keeps 7/8 of the difference,
-// but is at most what is held or external, and at least pacer_goal.
+// pacer_next returns the goal after a collection; before is the goal that led
+// to this collection.  If before is more than pacer_goal is now, less is alive
+// than after the last collection, but the heap still has the pages of what
+// died.  The goal then keeps 7/8 of the difference, but is at most what is held
+// or external, and at least pacer_goal.
 //
-// So what is held never raises the goal, and a goal that follows it cannot
-// raise what is held, however free pages are scattered.  The goal falls at each
-// collection, which leaves pages unused for rt_free_os_memory or a scavenger.
-// After a forced collection, and with headroom 0, the goal is pacer_goal.
+// So held memory never raises the goal.  Nor can a goal that follows held
+// memory raise that memory, however free pages are scattered.  The goal falls
+// at each collection, which leaves pages unused for rt_free_os_memory or a
+// scavenger.  After a forced collection, and with headroom 0, the goal is
+// pacer_goal.
 uint64_t pacer_next(const struct pacer_rule *rule,
 		    const struct pacer_found *found, uint64_t before);
 
@@ -87,13 +90,13 @@ struct pacer {
 	atomic_u64 limit;	// of the rule, for readers
 	uint64_t unlimited;	// the goal, if there were no limit
 	uint64_t before;	// the goal before the last collection; 0: none
-	atomic_u64 external;	// found.external, for the test if it is less
+	atomic_u64 external;	// found.external, to be read without the lock
 	struct limiter limiter;
-	uint64_t cpu;	 // ns of the process, as far as the limiter has them
+	uint64_t cpu;	 // ns of the process that the limiter has counted
 	bool beyond;	 // the last collection could not keep the limit
-	atomic_u32 warn; // 1: that is to be told, with these two
+	atomic_u32 warn; // 1: the host must be told that, with the next two
 	atomic_u64 told_limit;
-	atomic_u64 told_least; // bytes that it left in use
+	atomic_u64 told_least; // bytes that this collection left in use
 };
 
 RT_GLOBAL struct pacer pacer;
@@ -132,9 +135,8 @@ void pacer_swept(uint64_t pages, uint64_t objects);
 
 // pacer_put_off tells whether a collection that is due is only for the memory
 // limit and has to wait, because collections take too much CPU time.  Then the
-// goal becomes 1 MiB more than used, the bytes that count for it.  cpu is the
-// CPU time of the process.  The caller must be attached, and the world must
-// run.
+// goal becomes 1 MiB more than used.  used is pacer_used.  cpu is the CPU time
+// of the process.  The caller must be attached, and the world must run.
 bool pacer_put_off(uint64_t used, uint64_t cpu);
 
 // pacer_set_percent changes the percentage and returns the one before.  The
@@ -149,14 +151,14 @@ uint64_t pacer_set_limit(uint64_t bytes);
 
 // pacer_external_fell computes the goal anew after bytes outside the heap were
 // freed.  What is freed after a collection was mostly dead in it and waited for
-// its destructor, so it must not count as found alive: the goal would double
-// from one collection to the next.  The caller must be attached, and the world
-// must run.
+// its destructor, so it must not count as found alive.  Otherwise the goal
+// would double from one collection to the next.  The caller must be attached,
+// and the world must run.
 void pacer_external_fell(uint64_t external);
 
 // pacer_take_warning returns true once after collections have begun to leave
 // more in use than the memory limit.  pacer_warning_due tells whether the next
-// call of it would.
+// call would return true.
 bool pacer_take_warning(void);
 RT_INLINE bool pacer_warning_due(void)
 {

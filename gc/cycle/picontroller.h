@@ -2,11 +2,11 @@
 //
 // Go: piController (mgcscavenge.go).
 //
-// This is pure arithmetic.  The output follows the error, the distance of the
-// input from the set point, and the sum of all errors so far (the integral).
-// While the output is at a bound, the integral falls back toward the value that
-// just gives the bound.  Otherwise a long time at a bound would have to be made
-// up for afterwards (windup).
+// This is pure arithmetic.  The error is the distance of the input from the set
+// point.  The output follows the error and the sum of all errors so far (the
+// integral).  While the output is at a bound, the integral falls back toward
+// the value that just gives the bound.  Otherwise a long time at a bound would
+// have to be made up for afterwards (windup).
 #ifndef GC_CYCLE_PICONTROLLER_H
 #define GC_CYCLE_PICONTROLLER_H
 
@@ -21,8 +21,8 @@ struct picontroller {
 	double integral;
 };
 
-// picontroller_next takes the input of a period, sets *output, and returns
-// true.  If a number is infinite or no number, it forgets the past, sets
+// picontroller_next takes the error of a period, sets *output, and returns
+// true.  If a result is infinite or not a number, it forgets the past, sets
 // *output to the least, and returns false.
 bool picontroller_next(struct picontroller *c, double error, double period_ns,
 		       double *output);

@@ -51,7 +51,7 @@ void *refill_small(struct rt_mcache *mc, struct rt_proc *p,
 	if (!s)
 		s = new_small(mc, p, sc);
 	if (!s) {
-		// A flush will not come by a slot without a span.
+		// A flush does nothing for a slot without a span.
 		slot->run_log2 = MCACHE_RUN_FIRST;
 		return NULL;
 	}
@@ -165,6 +165,7 @@ bool refill_resize(struct rt_proc *p, struct mspan *s, size_t n)
 	uint64_t old = s->elemsize;
 	uint64_t bytes = base_pages(n) << RT_PAGE_SHIFT;
 
+	RT_ASSERT(p == proc_self());
 	sweep_ensure(p, s);
 	if (bytes < old) {
 		count_lost(p, old - bytes);

@@ -13,9 +13,9 @@
 #include "runtime/spans/mcache.h"
 
 // refill_small takes an object from what other threads have freed by hand.  If
-// there is nothing, it takes one from another span than the one that a slot
-// caches, which is retired, and caches that span.  mcache_take must get nothing
-// from the slot.  Returns NULL if there is no memory.
+// there is none, it retires the span that the slot caches, makes the slot cache
+// another span, and takes an object from that.  The slot must have no object
+// for mcache_take.  Returns NULL if there is no memory.
 //
 // Here and below NULL also means that the heap would have to grow while spans
 // are left to sweep, or that a large object must first be earned by sweeping
@@ -37,8 +37,8 @@ struct mspan *refill_guarded(struct rt_mcache *mc, struct rt_proc *p,
 			     unsigned kind, size_t n);
 
 // refill_resize makes the object of a large span n bytes large where it is, and
-// counts that.  The span must not be guarded.  Returns false if the pages
-// behind it are not free.  The caller must own the object.
+// counts that.  The span must not be guarded.  Returns false if the pages after
+// it are needed and are not free.  The caller must own the object.
 bool refill_resize(struct rt_proc *p, struct mspan *s, size_t n);
 
 #endif

@@ -1,7 +1,7 @@
 // release.c - releases free pages for the memory limit.
 #include "gc/cycle/release.h"
 
-#include "runtime/os/nanotime.h"
+#include "runtime/os/oscall.h"
 #include "runtime/world/gcstats.h"
 #include "runtime/spans/scavenge.h"
 
@@ -10,10 +10,11 @@ struct release release;
 void release_step(struct rt_proc *p)
 {
 	struct scavenge_pass pass = scavenge_begin(true);
-	uint64_t start = nanotime();
+	uint64_t before = oscall_thread_cpu(0);
+	uint64_t released = scavenge_range(p, &pass, SCAVENGE_STEP);
 
-	if (scavenge_range(p, &pass, SCAVENGE_STEP) == 0)
+	if (released == 0)
 		atomic_u64_store_relaxed(&release.dry,
 					 gauge_load(&gauges.mapped_ready));
-	gcstats_scavenged(GCSTATS_ASSIST, base_elapsed(start, nanotime()));
+	gcstats_scavenged(GCSTATS_ASSIST, released, before);
 }

@@ -1,11 +1,11 @@
-// release.h - pages go back before the memory limit is passed.
+// release.h - releases free pages before the memory limit is exceeded.
 //
 // Go: the scavenging for the memory limit in mheap.allocSpan (mheap.go).
 //
 // A thread that is about to allocate compares what is mapped with the limit.
-// If it is beyond it, free pages are released first, in steps between which the
-// thread may poll.  When there are none left, nothing is tried until more is
-// mapped, or a collection has freed pages.
+// If that is beyond the limit, free pages are released first, in steps between
+// which the thread may poll.  When no free pages are left, it does not try
+// again until more is mapped, or a collection has freed pages.
 #ifndef GC_CYCLE_RELEASE_H
 #define GC_CYCLE_RELEASE_H
 

@@ -19,7 +19,8 @@ static uint64_t add_sat(uint64_t a, uint64_t b)
 	return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
 }
 
-// whole returns x as an integer.  What is no number is 0.
+// whole returns x as an integer.  If x is negative or not a number, it returns
+// 0.
 static uint64_t whole(double x)
 {
 	if (!(x > 0))
@@ -130,7 +131,8 @@ struct runway_debt runway_owe(const struct runway *r, uint64_t bytes,
 	return debt;
 }
 
-// remember takes the most of this marking and the last ones.
+// remember sets cons_mark to the largest number of this marking and the last
+// ones.
 static void remember(struct runway *r, double now)
 {
 	r->cons_mark = now;
@@ -151,7 +153,8 @@ void runway_end(struct runway *r, const struct runway_heap *h,
 	uint64_t begun = r->triggered;
 
 	r->triggered = RUNWAY_IDLE;
-	// Without a byte allocated or a processor left, it says nothing.
+	// If nothing was allocated, or marking took all processors, this
+	// marking tells nothing.
 	if (h->live <= begun || h->done == 0 || marking >= 1)
 		return;
 	remember(r, (double)(h->live - begun) * (marking + idle) /

@@ -50,16 +50,8 @@ static struct scavturn_next release(struct scavturn *turn, struct rt_proc *p)
 {
 	static const struct scavturn_next rest = {.sleep = SCAVTURN_CALL,
 						  .ns = UINT64_MAX};
-	struct scavturn_next next;
 
-	if (settings.scavenge == 0)
-		return rest;
-	// What is freed from now on, the turn may not see.
-	mheap_await_freed(SCAVGOAL_LEAST);
-	next = scavturn_run(turn, p, nanotime());
-	if (next.sleep != SCAVTURN_CALL)
-		mheap_await_freed(0);
-	return next;
+	return settings.scavenge == 0 ? rest : scavturn_run(turn, p, nanotime());
 }
 
 // take_turn runs, and is blocked again when it returns.
@@ -77,12 +69,17 @@ static struct scavturn_next take_turn(struct scavturn *turn, struct rt_proc *p)
 	return next;
 }
 
-static void serve(struct rt_proc *p)
+static void serve(struct libthread *t, struct rt_proc *p)
 {
 	struct scavturn turn;
 	struct scavturn_next next;
 
+	(void)t;
+	// This takes the heap lock, and a fork must find that free.
+	proc_unblock(p);
 	scavturn_init(&turn, scavenger.nprocs, nanotime());
+	schedpoint(SCHED_SERVE_BEGIN);
+	proc_block(p);
 	for (;;) {
 		note_clear(&scavenger.call);
 		if (must_end())
@@ -95,49 +92,18 @@ static void serve(struct rt_proc *p)
 	}
 }
 
-static void *scavenger_main(void *arg)
-{
-	struct rt_proc *p;
-
-	(void)arg;
-	schedpoint(SCHED_SCAVENGER_MAIN);
-	p = proc_attach(PROC_HELPER);
-	oscall_thread_name("rtheap scavenge");
-	oscall_thread_ordinary();
-	scavenger.attached = p != NULL;
-	if (!p) {
-		note_wake(&scavenger.begun);
-		return NULL;
-	}
-	// This thread has no stack to scan.  Its P may still describe the
-	// thread that had it before, so reset that.
-	p->context = (struct context){.hi = 0};
-	p->in_region = p->stopper = false;
-	proc_block(p);
-	note_wake(&scavenger.begun);
-	serve(p);
-	proc_unblock(p);
-	proc_detach(p);
-	return NULL;
-}
+static const struct libthread_work scavenging = {
+    .name = "rtheap scavenge",
+    .ordinary = true,
+    .serve = serve,
+};
 
 // ---- its beginning ----
-
-// start returns false if the thread or its memory is refused.
-static bool start(void)
-{
-	note_clear(&scavenger.begun);
-	if (oscall_thread_start(&scavenger.thread, scavenger_main, NULL) != 0)
-		return false;
-	note_sleep(&scavenger.begun, UINT64_MAX);
-	if (!scavenger.attached)
-		oscall_thread_join(scavenger.thread);
-	return scavenger.attached;
-}
 
 // make makes the thread, unless another thread is doing that.
 static void make(struct rt_proc *p)
 {
+	// Pairs with the release below.
 	if (!atomic_u32_cas_acquire(&scavenger.making, 0, 1))
 		return;
 	// A stop must not wait for this thread while it reads files, and while
@@ -146,7 +112,8 @@ static void make(struct rt_proc *p)
 	proc_block(p);
 	schedpoint(SCHED_SCAVENGER_MAKE);
 	scavenger.nprocs = worker_processors();
-	if (atomic_u32_load_relaxed(&scavenger.runs) == 0 && start())
+	if (atomic_u32_load_relaxed(&scavenger.runs) == 0 &&
+	    libthread_start(&scavenger.t, &scavenging))
 		atomic_u32_store_relaxed(&scavenger.runs, 1);
 	proc_unblock(p);
 	context_keep();
@@ -162,8 +129,8 @@ static uint64_t left(void)
 	return atomic_u64_load_relaxed(&scavgoal.free);
 }
 
-// due tells whether the last collection left a step's bytes beyond the goal, in
-// free pages.  If what is used is beyond it, a turn could not release it.
+// due tells whether the last collection retained at least a step's bytes beyond
+// the goal, and left at least as many free.  No turn can release what is used.
 static bool due(void)
 {
 	return left() >= SCAVENGE_STEP &&
@@ -190,6 +157,7 @@ void scavenger_provide(struct rt_proc *p)
 {
 	bool sweeps = !swept_over();
 
+	RT_ASSERT(p == proc_self());
 	if (settings.gc_threads == 0 || (settings.scavenge == 0 && !sweeps))
 		return;
 	if (atomic_u32_load_relaxed(&scavenger.runs) == 0) {
@@ -209,19 +177,34 @@ void scavenger_changed(void)
 
 RT_NOINLINE void scavenger_look_again(void)
 {
-	if (mheap_take_freed())
-		scavenger_changed();
+	if (mheap_take_freed()) {
+		atomic_u64_add_relaxed(&scavgoal.frees, 1);
+		call();
+	}
 }
 
 void scavenger_fini(void)
 {
+	RT_ASSERT(!proc_self());
 	// Pairs with the load in must_end.
 	atomic_u32_store_release(&scavenger.quit, 1);
 	note_wake(&scavenger.call);
 	note_wake(&scavenger.pause);
 	if (atomic_u32_load_relaxed(&scavenger.runs) != 0)
-		oscall_thread_join(scavenger.thread);
+		libthread_join(&scavenger.t);
 	scavenger = (struct scavenger){.nprocs = 0};
+}
+
+const char *scavenger_check(const struct scavenger *s)
+{
+	if (atomic_u32_load_relaxed(&s->making) > 1)
+		return "scavenger is made by two threads";
+	if (atomic_u32_load_relaxed(&s->runs) > 1 ||
+	    atomic_u32_load_relaxed(&s->timed) > 1 ||
+	    atomic_u32_load_relaxed(&s->quit) > 1)
+		return "scavenger has an unknown state";
+	return note_check(&s->call) ? note_check(&s->call)
+				    : note_check(&s->pause);
 }
 
 void scavenger_fork_child(void)

@@ -2,13 +2,11 @@
 //
 // Go: bgscavenge (mgcscavenge.go).
 //
-// The thread is made by the first collection that leaves enough free pages.  It
-// holds a P for its statistics.  It runs for a turn (scavturn.h) and is blocked
-// otherwise, so no stop waits for its sleep.  When there is nothing to release
-// it sleeps without a limit.  Then it is woken by the end of a collection that
-// leaves pages to release, by a change of what the heap may retain, and by a
-// thread that has freed much itself.  It blocks all signals except those of its
-// own faults, and its stack is no root.
+// The thread (libthread.h) is made by the first collection that leaves enough
+// free pages.  It runs for a turn (scavturn.h) and is blocked otherwise.  When
+// there is nothing to release it sleeps without a limit.  Then it is woken by
+// the end of a collection that leaves pages to release, by a change of what the
+// heap may retain, and by a thread that has freed much itself.
 //
 // A collection writes what it found (scavgoal.h) in its stop, and the thread
 // looks and decides as running.  So a decision to sleep comes before that stop
@@ -18,8 +16,8 @@
 #define GC_CYCLE_SCAVENGER_H
 
 #include "runtime/spans/mheap.h"
+#include "gc/cycle/libthread.h"
 
-// No check: its fields depend on what other threads are doing.
 struct scavenger {
 	atomic_u32 making; // 1 while a thread makes it
 	atomic_u32 runs;   // 1: it exists; the maker
@@ -27,10 +25,8 @@ struct scavenger {
 	atomic_u32 quit;   // 1: it must end
 	struct note call;  // woken when there is something to do
 	struct note pause; // woken only when it must end
-	struct note begun; // attached, or not; woken by the thread
-	bool attached;
+	struct libthread t;
 	uint32_t nprocs; // that the library's threads may use
-	uint64_t thread;
 };
 
 RT_GLOBAL struct scavenger scavenger;
@@ -46,9 +42,12 @@ void scavenger_provide(struct rt_proc *p);
 // the heap goal follows from.
 void scavenger_changed(void);
 
-// scavenger_freed must be called after objects or stacks were freed outside a
-// collection.  If that was enough, it makes a thread that sleeps look again.
+// scavenger_look_again is the rare part of scavenger_freed.
 void scavenger_look_again(void);
+
+// scavenger_freed must be called after objects or stacks were freed outside a
+// collection.  If enough was freed since the last pass began, it makes the
+// thread look again.
 RT_INLINE void scavenger_freed(void)
 {
 	if (RT_UNLIKELY(mheap_freed_much()))
@@ -57,6 +56,10 @@ RT_INLINE void scavenger_freed(void)
 
 // scavenger_fini ends the thread.  The caller must not be attached.
 void scavenger_fini(void);
+
+// scavenger_check returns NULL if all invariants hold, otherwise what does not.
+// Any thread may call it, in a stop or not.
+const char *scavenger_check(const struct scavenger *s);
 
 // scavenger_fork_child drops the thread in the child of a fork, where it does
 // not exist.

@@ -5,9 +5,9 @@
 #include "runtime/os/sysmem.h"
 
 enum {
-	RETAIN_PART = 10,  // of the goal is kept beyond it
-	REDUCE_PART = 20,  // of the memory limit is left free
-	ACTIVE_PART = 100, // of the goal, allocated, is activity
+	RETAIN_PART = 10,  // 1/10 of the goal may be kept beyond it
+	REDUCE_PART = 20,  // 1/20 of the memory limit is left free
+	ACTIVE_PART = 100, // a change by 1/100 of the goal is activity
 };
 
 struct scavgoal scavgoal;
@@ -50,7 +50,22 @@ bool scavgoal_active(const struct scavgoal_seen *before,
 
 	if (goal == PACER_NEVER)
 		goal = base_max(now->live, SCAVGOAL_LEAST);
-	return now->cycles != before->cycles || change > goal / ACTIVE_PART;
+	return now->cycles != before->cycles ||
+	       now->changes != before->changes || change > goal / ACTIVE_PART;
+}
+
+uint64_t scavgoal_since(const struct scavgoal_seen *before,
+			const struct scavgoal_seen *seen, uint64_t now)
+{
+	struct scavgoal_seen after = *seen; // when the collection had ended
+	uint64_t ended = atomic_u64_load_relaxed(&scavgoal.ended);
+
+	after.changes = before->changes;
+	after.live = atomic_u64_load_relaxed(&scavgoal.live);
+	if (ended == 0 || seen->cycles == before->cycles ||
+	    scavgoal_active(&after, seen))
+		return now;
+	return base_min(ended, now);
 }
 
 uint64_t scavgoal_too_much(uint64_t retained)
@@ -72,6 +87,8 @@ void scavgoal_reset(void)
 {
 	scavgoal_note(&(struct scavgoal_found){.goal = 0});
 	atomic_u64_store_relaxed(&scavgoal.cycles, 0);
+	atomic_u64_store_relaxed(&scavgoal.changes, 0);
+	atomic_u64_store_relaxed(&scavgoal.frees, 0);
 }
 
 void scavgoal_note(const struct scavgoal_found *found)
@@ -80,5 +97,7 @@ void scavgoal_note(const struct scavgoal_found *found)
 	atomic_u64_store_relaxed(&scavgoal.last_goal, found->goal);
 	atomic_u64_store_relaxed(&scavgoal.retained, found->retained);
 	atomic_u64_store_relaxed(&scavgoal.free, found->free);
-	scavgoal_changed();
+	atomic_u64_store_relaxed(&scavgoal.live, found->live);
+	atomic_u64_store_relaxed(&scavgoal.ended, found->ended);
+	atomic_u64_add_relaxed(&scavgoal.cycles, 1);
 }

@@ -3,9 +3,10 @@
 // Go: gcPaceScavenger (mgcscavenge.go); the idle program is ours.
 //
 // This module is arithmetic, and keeps the numbers that the last collection
-// stored for it.  Retained are the heap spans and the free pages that are not
-// released.  While a program allocates, it may retain what it will use before
-// the next collection, and a tenth more.  An idle program needs no free pages.
+// stored for it.  Retained memory is that of heap spans, and of free pages that
+// are not released.  While a program allocates, it may retain what it will use
+// before the next collection, and a tenth more.  An idle program needs no free
+// pages.
 #ifndef GC_CYCLE_SCAVGOAL_H
 #define GC_CYCLE_SCAVGOAL_H
 
@@ -38,16 +39,24 @@ uint64_t scavgoal_too_much(uint64_t retained);
 
 // The numbers that show whether a program is idle.
 struct scavgoal_seen {
-	uint64_t cycles; // collections and changes so far
-	uint64_t live;	 // bytes in objects
-	uint64_t goal;	 // of the heap
+	uint64_t cycles;  // collections so far
+	uint64_t changes; // scavgoal_changed so far
+	uint64_t frees;	  // times that enough was freed by hand
+	uint64_t live;	  // bytes in objects
+	uint64_t goal;	  // of the heap
 };
 
 // scavgoal_active tells whether the program was active between two such
-// records: whether it collected, changed a setting, or allocated 1 percent of
-// the goal.
+// records: whether it collected or changed a setting, or whether the bytes in
+// its objects changed by more than 1 percent of the goal.
 bool scavgoal_active(const struct scavgoal_seen *before,
 		     const struct scavgoal_seen *now);
+
+// scavgoal_since returns since when a program that was active between the two
+// records has been idle: the end of the last collection, if there was no other
+// activity, otherwise now.  A clock that was refused reads 0.
+uint64_t scavgoal_since(const struct scavgoal_seen *before,
+			const struct scavgoal_seen *seen, uint64_t now);
 
 // What the last collection noted.  No check: any numbers are possible.
 struct scavgoal {
@@ -55,8 +64,11 @@ struct scavgoal {
 	atomic_u64 last_goal; // its heap goal; 0: none yet
 	atomic_u64 retained;  // bytes when it had swept
 	atomic_u64 free;      // bytes of them in free pages
-	atomic_u64 cycles;    // collections and changes; a collection raises it
-			      // last
+	atomic_u64 live;      // bytes in objects then
+	atomic_u64 ended;     // nanotime then
+	atomic_u64 cycles;    // collections
+	atomic_u64 changes;   // scavgoal_changed
+	atomic_u64 frees;     // times that enough was freed by hand
 };
 
 RT_GLOBAL struct scavgoal scavgoal;
@@ -68,15 +80,16 @@ void scavgoal_reset(void);
 // retained, than the last collection said.
 RT_INLINE void scavgoal_changed(void)
 {
-	atomic_u64_add_relaxed(&scavgoal.cycles, 1);
+	atomic_u64_add_relaxed(&scavgoal.changes, 1);
 }
 
 // A collection calls scavgoal_note in its stop when it has swept.  in_use and
-// goal are those at the end of its marking; retained and free are what it has
-// left.
+// goal are those at the end of its marking.  retained, free and live are what
+// it has left, and ended is nanotime.
 struct scavgoal_found {
 	uint64_t in_use, goal;
-	uint64_t retained, free;
+	uint64_t retained, free, live;
+	uint64_t ended;
 };
 void scavgoal_note(const struct scavgoal_found *found);
 

@@ -1,7 +1,7 @@
 // scavpace.c - adds up work, and computes sleeps.
 #include "gc/cycle/scavpace.h"
 
-enum { PAGE_NS = 10000 }; // to release a physical page, if no clock says more
+enum { PAGE_NS = 10000 }; // to release a physical page, if there is no clock
 
 void scavpace_init(struct scavpace *s)
 {
@@ -39,7 +39,7 @@ static void adjust(struct scavpace *s, uint64_t slept,
 	if (picontroller_next(&s->controller, target->share - share, all,
 			      &s->ratio))
 		return;
-	// It may be a transient state.  Until it is over, work little.
+	// This may be a passing state.  Until it is over, work little.
 	s->ratio = SCAVPACE_FIRST_RATIO;
 	s->cooldown = SCAVPACE_COOLDOWN_NS;
 }

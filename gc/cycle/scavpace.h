@@ -12,7 +12,7 @@
 #include "gc/cycle/picontroller.h"
 
 // The least work before a sleep, the ratio to begin with, and the time for
-// which it counts again after the controller has failed.
+// which that ratio is used again after the controller has failed.
 enum { SCAVPACE_BATCH_NS = 1000000 };
 #define SCAVPACE_FIRST_RATIO 0.001
 #define SCAVPACE_COOLDOWN_NS UINT64_C(5000000000)

@@ -24,6 +24,8 @@ static struct scavgoal_seen see(void)
 
 	return (struct scavgoal_seen){
 	    .cycles = atomic_u64_load_relaxed(&scavgoal.cycles),
+	    .changes = atomic_u64_load_relaxed(&scavgoal.changes),
+	    .frees = atomic_u64_load_relaxed(&scavgoal.frees),
 	    .live = live < 0 ? 0 : (uint64_t)live, // as pacer_used
 	    .goal = atomic_u64_load_relaxed(&pacer.goal),
 	};
@@ -31,9 +33,12 @@ static struct scavgoal_seen see(void)
 
 static void begin_pass(struct scavturn *s, bool idle)
 {
+	// The pass may miss what is freed from now on.
+	mheap_await_freed(SCAVGOAL_LEAST);
 	s->pass = scavenge_begin(idle);
 	s->idle = idle;
-	s->over = s->refused = false;
+	s->over = s->released = s->refused = false;
+	s->chunk = 0;
 }
 
 void scavturn_init(struct scavturn *s, uint32_t nprocs, uint64_t now)
@@ -53,13 +58,17 @@ static void note_activity(struct scavturn *s, uint64_t now)
 	if (s->since == 0)
 		s->since = now;
 	if (scavgoal_active(&s->seen, &seen)) {
+		s->since = scavgoal_since(&s->seen, &seen, now);
 		s->seen = seen;
-		s->since = now;
 		begin_pass(s, false);
 	} else if (!s->idle && settings.idle_s != 0 &&
 		   base_sub_sat(now, s->since) >= idle_ns()) {
 		begin_pass(s, true);
+	} else if (seen.frees != s->seen.frees) {
+		// The pass may be below what was freed.
+		begin_pass(s, s->idle);
 	}
+	s->seen.frees = seen.frees;
 }
 
 // What is retained now.
@@ -74,7 +83,7 @@ static struct retained look(void)
 	struct retained r;
 
 	heapstats_read(&t);
-	r.all = t.committed - t.in_stacks - t.in_work_bufs;
+	r.all = heapstats_retained(&t);
 	r.free = r.all - t.in_heap;
 	return r;
 }
@@ -87,17 +96,27 @@ static void poll_stop(struct rt_proc *p)
 	proc_unblock(p);
 }
 
-// step releases up to most bytes and adds what it took to the batch.  Returns
-// the bytes released.
+// note_step adds a step to the batch: the bytes that it released, and the CPU
+// time of this thread before.  Without a clock it counts for worth bytes.
+static void note_step(struct scavturn *s, uint64_t released, uint64_t worth,
+		      uint64_t before)
+{
+	uint64_t cpu = gcstats_scavenged(GCSTATS_BACKGROUND, released, before);
+
+	scavpace_add(&s->pace, worth, cpu, sysmem_page_size());
+}
+
+// step releases up to most bytes.  Returns the bytes released.
 static uint64_t step(struct scavturn *s, struct rt_proc *p, uint64_t most)
 {
-	uint32_t tid = oscall_gettid();
-	uint64_t start = oscall_thread_cpu(tid);
+	uint64_t before = oscall_thread_cpu(0);
 	uint64_t released = scavenge_range(p, &s->pass, most);
-	uint64_t cpu = base_elapsed(start, oscall_thread_cpu(tid));
 
-	scavpace_add(&s->pace, released, cpu, sysmem_page_size());
-	gcstats_scavenged(GCSTATS_BACKGROUND, cpu);
+	note_step(s, released, released, before);
+	s->over = released == 0;
+	s->released |= released != 0;
+	s->refused =
+	    s->over && (!s->pass.over || (s->pass.refused && !s->released));
 	return released;
 }
 
@@ -109,24 +128,27 @@ static bool batch(struct scavturn *s, struct rt_proc *p, uint64_t most)
 	uint64_t done = 0;
 
 	do {
-		uint64_t released = step(s, p, quantum);
-
-		s->over = released == 0;
-		s->refused = s->pass.refused;
-		done += released;
+		done += step(s, p, quantum);
 		poll_stop(p);
 	} while (!s->over && !s->idle && done < most &&
 		 !scavpace_full(&s->pace));
 	return done != 0;
 }
 
-// release_tables releases what free chunks and ended threads leave behind.
-static void release_tables(struct rt_proc *p)
+// batch_tables releases the tables of free chunks.  Returns whether there are
+// chunks at which it has not looked.
+static bool batch_tables(struct scavturn *s, struct rt_proc *p)
 {
-	uint32_t chunk = 0;
+	bool more;
 
-	while (scavenge_tables(&chunk))
+	do {
+		uint64_t before = oscall_thread_cpu(0);
+
+		more = scavenge_tables(&s->chunk);
+		note_step(s, 0, sysmem_page_size(), before);
 		poll_stop(p);
+	} while (more && !scavpace_full(&s->pace));
+	return more;
 }
 
 // rest returns how to sleep when there is nothing to release.
@@ -144,6 +166,15 @@ static struct scavturn_next rest(const struct scavturn *s,
 	return next;
 }
 
+// work releases a batch, of pages or else of tables.  Returns whether there may
+// be more to do.
+static bool work(struct scavturn *s, struct rt_proc *p, uint64_t most)
+{
+	if (most != 0 && !s->over && batch(s, p, most))
+		return true;
+	return s->idle && batch_tables(s, p);
+}
+
 struct scavturn_next scavturn_run(struct scavturn *s, struct rt_proc *p,
 				  uint64_t now)
 {
@@ -153,11 +184,8 @@ struct scavturn_next scavturn_run(struct scavturn *s, struct rt_proc *p,
 	note_activity(s, now);
 	r = look();
 	most = s->idle ? r.free : scavgoal_too_much(r.all);
-	if (most == 0 || s->over || !batch(s, p, most)) {
-		if (s->idle)
-			release_tables(p);
+	if (!work(s, p, most))
 		return rest(s, &r, now);
-	}
 	return (struct scavturn_next){SCAVTURN_PAUSE, scavpace_sleep(&s->pace)};
 }
 

@@ -5,12 +5,17 @@
 // A turn looks at what the heap retains.  If that is more than the goal, or the
 // program is idle, it releases a batch of free pages.  The caller sleeps
 // between turns.  No turn keeps pages: each step of scavenge.h has freed its
-// pages before the thread can be stopped.  So in a stop no page only looks
-// allocated, and neither does one in a fork, an exact read or a verification.
+// pages before the thread can be stopped.  So no stop, fork, exact read or
+// verification finds a page that only looks allocated.
 //
-// A pass ends when the system refuses a release.  Then the thread does not wait
-// for an idle program either, because that pass would be refused as well.  The
-// next collection tries again.
+// What is freed by hand while a pass is under way may lie above the place that
+// the pass has reached.  So a new pass begins when 4 MiB were freed by hand.
+// Frees by hand do not count as activity: an idle program stays idle.
+//
+// A pass ends when the system refuses SCAVENGE_REFUSALS releases in a row.
+// After such a pass, and after one that was refused all that it tried, the
+// thread does not wait for an idle program: that pass would be refused as well.
+// The next collection tries again, and so does the next new pass.
 #ifndef GC_CYCLE_SCAVTURN_H
 #define GC_CYCLE_SCAVTURN_H
 
@@ -20,8 +25,8 @@
 
 enum scavturn_sleep {
 	SCAVTURN_PAUSE, // then there is more to do
-	SCAVTURN_TIMER, // unless a collection leaves more than the goal, look
-			// again then: the program may be idle
+	SCAVTURN_TIMER, // look again then, because the program may be idle; a
+			// collection that leaves too much calls sooner
 	SCAVTURN_CALL,	// until a collection or a new goal calls
 };
 
@@ -39,7 +44,9 @@ struct scavturn {
 	uint32_t nprocs;	   // processors, of which the work is a share
 	bool idle;		   // the pass is that of an idle program
 	bool over;		   // the pass has found all that it can
-	bool refused;		   // and that was what the system refuses
+	bool released;		   // it has released something
+	bool refused;		   // the system refuses it
+	uint32_t chunk;		   // it has released the tables of those below
 };
 
 // scavturn_init begins with a program that is active now, in nanotime.

@@ -6,6 +6,7 @@
 #include "runtime/os/schedpoint.h"
 #include "runtime/os/throw.h"
 #include "runtime/os/nanotime.h"
+#include "runtime/world/stw.h"
 #include "runtime/spans/mcentral.h"
 #include "runtime/spans/spoil.h"
 #include "gc/mark/crew.h"
@@ -37,10 +38,13 @@ void sweep_begin(bool beside)
 {
 	uint64_t n = arena_used() >> RT_CHUNK_SHIFT;
 
+	RT_ASSERT(stw_stopped());
 	atomic_u64_store_relaxed(&sweep.freed_pages, 0);
 	atomic_u64_store_relaxed(&sweep.freed_objects, 0);
 	atomic_u64_store_relaxed(&sweep.timed_chunks, 0);
 	atomic_u64_store_relaxed(&sweep.timed_ns, 0);
+	// Pairs with the acquires in sweep_done, sweep_help and sweep_check,
+	// and with the steps in sweep_one.
 	atomic_u64_store_release(&sweep.left,
 				 n << 32 | (beside ? SWEEP_BESIDE : 0));
 	RT_CHECK(sweep_check(&sweep));
@@ -53,6 +57,8 @@ void sweep_reset(void)
 
 bool sweep_done(void)
 {
+	// The acquires pair with the release in sweep_begin, and with the steps
+	// in sweep_one and sweep_ensure.
 	uint64_t left = atomic_u64_load_acquire(&sweep.left);
 
 	schedpoint(SCHED_SWEEP_DONE);
@@ -71,7 +77,8 @@ RT_INLINE unsigned count(uint64_t x, bool counter)
 }
 
 // sweep_words clears the old linewords of one page, and counts the bits of the
-// old and the new ones.  counter: the processor counts bits in one instruction.
+// old and the new ones.  counter says that the processor counts bits in one
+// instruction.
 RT_INLINE void sweep_words(struct linewords *lines, unsigned now,
 			   unsigned words, bool counter, struct counts *c)
 {
@@ -83,7 +90,7 @@ RT_INLINE void sweep_words(struct linewords *lines, unsigned now,
 		c->invalid |= new & ~old;
 		c->before += count(old, counter);
 		c->live += count(new, counter);
-		// Release: see object_find.
+		// Pairs with the acquire in object_test: see object_find.
 		atomic_u64_store_release(old_word, 0);
 	}
 }
@@ -97,7 +104,7 @@ RT_INLINE struct counts sweep_pages(const struct mspan *s, uint32_t gen,
 
 	unsigned left = s->nwords;
 
-	// The most frequent number of words is a constant.
+	// The most frequent number of words is passed as a constant.
 	for (; left >= RT_PAGE_WORDS; left -= RT_PAGE_WORDS) {
 		sweep_words(lines, now, RT_PAGE_WORDS, counter, &c);
 		lines += RT_PAGE_WORDS;
@@ -147,7 +154,7 @@ static void check_guarded(const struct mspan *s)
 }
 
 // spoil_freed overwrites and poisons the slots that sweep_lines will free, as
-// far as the settings want that.
+// far as the settings ask for that.
 static RT_NOINLINE void spoil_freed(const struct mspan *s, uint32_t gen)
 {
 	unsigned now = epoch_alloc_line(gen);
@@ -211,6 +218,7 @@ static void count_freed(struct found *f, const struct mspan *s, uint32_t freed)
 // found.
 static void sweep_span(struct mspan *s, uint32_t gen, struct found *f)
 {
+	RT_ASSERT(atomic_u32_load_relaxed(&s->sweepgen) == gen - 1);
 	if (RT_UNLIKELY(spoil_on()))
 		spoil_freed(s, gen);
 	struct counts c = sweep_lines(s, gen);
@@ -229,8 +237,9 @@ static void sweep_span(struct mspan *s, uint32_t gen, struct found *f)
 	count_freed(f, s, freed);
 	partial = c.live < s->nelems && !s->queued;
 	schedpoint(SCHED_SWEEP_SPAN);
-	// From now on a thread that waits in sweep_ensure may free a large
-	// object, or take a span out of the queue of drops.
+	// Pairs with the acquires in claim and sweep_ensure.  From now on a
+	// thread that waits in sweep_ensure may free a large object, or take a
+	// span out of the queue of drops.
 	atomic_u32_store_release(&s->sweepgen, gen);
 	schedpoint(SCHED_SWEEP_SPAN_SWEPT);
 	if (c.live == 0) {
@@ -280,6 +289,7 @@ static uint64_t publish(struct rt_proc *p, const struct found *f)
 static bool claim(struct mspan *s, uint32_t gen)
 {
 	schedpoint(SCHED_SWEEP_CLAIM);
+	// Pairs with the release in sweep_span, in the previous sweep.
 	return atomic_u32_cas_acquire(&s->sweepgen, gen - 2, gen - 1);
 }
 
@@ -369,8 +379,8 @@ static bool sweep_one(struct rt_proc *p, enum taker taker)
 	uint32_t chunk;
 	bool taken;
 
-	// Active before it is taken: no thread may see all taken and none
-	// active while this chunk is not swept.
+	// Raise active before a chunk is taken: no thread may see all chunks
+	// taken and no sweeper active while this chunk is not swept.
 	atomic_u32_add_seqcst(&sweep.active, 1);
 	schedpoint(SCHED_SWEEP_ONE);
 	taken = take(&chunk, taker);
@@ -412,7 +422,8 @@ bool sweep_chunk_down(struct rt_proc *p)
 
 void sweep_help(struct rt_proc *p)
 {
-	// A helper that finds nothing writes nothing.
+	// A helper that finds nothing writes nothing.  Pairs with the release
+	// in sweep_begin.
 	while (is_for_helpers(atomic_u64_load_acquire(&sweep.left)) &&
 	       sweep_one(p, TAKER_HELPER))
 		;
@@ -431,10 +442,11 @@ void sweep_ensure(struct rt_proc *p, struct mspan *s)
 	uint32_t gen = epoch_sweepgen();
 	struct found f = {.partial_end = &f.partial};
 
+	// Pairs with the release in sweep_span, as below.
 	if (atomic_u32_load_acquire(&s->sweepgen) == gen)
 		return;
-	// Active before it is claimed: a thread that finds the span claimed and
-	// skips it must not find the sweep done.
+	// Raise active before the span is claimed: a thread that finds the span
+	// claimed and skips it must not find the sweep done.
 	atomic_u32_add_seqcst(&sweep.active, 1);
 	schedpoint(SCHED_SWEEP_ENSURE);
 	if (claim(s, gen)) {
@@ -458,9 +470,10 @@ bool sweep_free_large(struct rt_proc *p, struct mspan *s)
 	atomic_u64 *word =
 	    mspan_lineword(s, epoch_alloc_line(epoch_sweepgen()), 0);
 
+	RT_ASSERT(p == proc_self());
 	sweep_ensure(p, s);
 	// The allocword has no other bit.  Of several threads one clears it.
-	// Release: see object_find.
+	// Pairs with the acquire in object_test.
 	if (!atomic_u64_cas_release(word, *mspan_masks(s), 0))
 		return false;
 	if (RT_UNLIKELY(spoil_on()))
@@ -477,7 +490,7 @@ bool sweep_free_large(struct rt_proc *p, struct mspan *s)
 
 // ---- dropped objects ----
 
-// spoil_bits spoils the objects of bits of word w of a span.
+// spoil_bits spoils the objects that have the given bits of word w of a span.
 static RT_NOINLINE void spoil_bits(const struct mspan *s, unsigned w,
 				   uint64_t bits)
 {
@@ -500,15 +513,16 @@ static uint32_t free_dropped(const struct mspan *s, unsigned w)
 		return 0;
 	if (RT_UNLIKELY(spoil_on()))
 		spoil_bits(s, w, bits);
-	// Release: see object_find.
+	// Pairs with the acquire in object_test.
 	atomic_u64_store_release(word, atomic_u64_load_relaxed(word) & ~bits);
 	schedpoint(SCHED_FREE_DROPPED);
 	deadbits_clear(d, bits);
 	return (uint32_t)bits_count(bits);
 }
 
-// end_span ends the time of a span in a batch.  What was dropped in a condemned
-// span is freed by a collection, which finds whether anything refers to it.
+// end_span takes a span out of its batch, and frees the objects that were
+// dropped in it.  In a condemned span a collection frees these objects, because
+// it finds out whether anything refers to them.
 static void end_span(struct mspan *s, struct found *f)
 {
 	uint64_t waiting = 0;
@@ -539,6 +553,7 @@ void sweep_free_dropped(struct rt_proc *p, struct mspan *list)
 	struct found f = {.partial_end = &f.partial};
 	uint64_t bytes;
 
+	RT_ASSERT(p == proc_self() && drops_runs(p));
 	for (struct mspan *s = list, *next; s; s = next) {
 		next = s->next;
 		sweep_ensure(p, s);
@@ -572,13 +587,14 @@ void sweep_all(struct rt_proc *p)
 
 void sweep_fork_child(void)
 {
+	RT_ASSERT(stw_stopped());
 	atomic_u32_store_relaxed(&sweep.active, 0);
 }
 
 const char *sweep_check(const struct sweep *s)
 {
-	// Before the length of the heap, which only grows.  Pairs with the
-	// release in sweep_begin.
+	// This is read before the length of the heap, which only grows.  Pairs
+	// with the release in sweep_begin.
 	uint64_t left = atomic_u64_load_acquire(&s->left);
 
 	if (sweep_lowest(left) > sweep_highest(left))

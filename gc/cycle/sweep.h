@@ -97,8 +97,8 @@ void sweep_ensure(struct rt_proc *p, struct mspan *s);
 bool sweep_free_large(struct rt_proc *p, struct mspan *s);
 
 // sweep_free_dropped frees the dropped objects of up to SWEEP_DROPPED spans
-// that drops_end has returned.  Then it frees such a span or makes its free
-// slots available, unless other objects in it have died meanwhile.
+// that drops_end has returned.  Then it frees each of these spans or makes its
+// free slots available, unless other objects in the span have died meanwhile.
 void sweep_free_dropped(struct rt_proc *p, struct mspan *list);
 
 // sweep_all sweeps to the end, also what was left to the threads, and returns

@@ -99,6 +99,8 @@ static void follow(enum swept_state state)
 	if (state == SWEPT_BESIDE)
 		note_beside();
 	scavgoal_note(&swept.retained);
+	// What the sweep has freed was not freed by hand.
+	mheap_await_freed(SCAVGOAL_LEAST);
 	release_again();
 	note_time();
 	schedpoint(SCHED_SWEPT_FOLLOW);

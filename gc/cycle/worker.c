@@ -21,7 +21,7 @@ enum { ADVISE_MOST = 64 };
 struct workers workers;
 
 // processors returns how many processors the library's threads may use, as far
-// as it is known.
+// as the limit is known.
 static uint32_t processors(void)
 {
 	uint32_t cpus = atomic_u32_load_relaxed(&workers.cpus);
@@ -73,8 +73,10 @@ static void provide_huge_pages(uint32_t seen)
 }
 
 // serve answers calls until one tells it to end.
-static void serve(struct worker *w, struct rt_proc *p)
+static void serve(struct libthread *t, struct rt_proc *p)
 {
+	struct worker *w =
+	    (struct worker *)((char *)t - offsetof(struct worker, t));
 	uint32_t seen = 0;
 	enum crew_task task;
 
@@ -86,36 +88,15 @@ static void serve(struct worker *w, struct rt_proc *p)
 		else if (task == CREW_ADVISE)
 			provide_huge_pages(seen);
 	}
-}
-
-static void *worker_main(void *arg)
-{
-	struct worker *w = arg;
-	struct rt_proc *p;
-
-	schedpoint(SCHED_WORKER_MAIN);
-	p = proc_attach(PROC_HELPER);
-	oscall_thread_name("rtheap helper");
-	w->attached = p != NULL;
-	if (!p) {
-		note_wake(&w->begun);
-		return NULL;
-	}
-	// This thread has no stack to scan.  Its P may still describe the
-	// thread that had it before, so reset that.
-	p->context = (struct context){.hi = 0};
-	p->in_region = p->stopper = false;
-	schedpoint(SCHED_WORKER_MAIN_RUNS);
-	proc_block(p);
-	crew_enter();
-	note_wake(&w->begun);
-	serve(w, p);
 	crew_leave();
-	schedpoint(SCHED_WORKER_MAIN_LEFT);
-	proc_unblock(p);
-	proc_detach(p);
-	return NULL;
+	schedpoint(SCHED_SERVE_LEFT);
 }
+
+static const struct libthread_work helping = {
+    .name = "rtheap helper",
+    .begin = crew_enter,
+    .serve = serve,
+};
 
 // ---- all helpers ----
 
@@ -153,16 +134,8 @@ static bool start_one(void)
 	struct worker *w = idle_record();
 
 	RT_ASSERT(atomic_u32_load_relaxed(&workers.making) == 1);
-	if (!w)
+	if (!w || !libthread_start(&w->t, &helping))
 		return false;
-	note_clear(&w->begun);
-	if (oscall_thread_start(&w->thread, worker_main, w) != 0)
-		return false;
-	note_sleep(&w->begun, UINT64_MAX);
-	if (!w->attached) {
-		oscall_thread_join(w->thread);
-		return false;
-	}
 	schedpoint(SCHED_START_ONE);
 	w->runs = true;
 	RT_CHECK(worker_check(w));
@@ -216,7 +189,7 @@ static void make_missing(struct rt_proc *p)
 	atomic_u32_store_release(&workers.making, 0);
 }
 
-// advise has the system provide huge pages, in its own time.
+// advise asks the system to provide huge pages when it chooses.
 static void advise(void)
 {
 	for (unsigned i = 0; i < ADVISE_MOST && hugepages_provide(false); i++)
@@ -225,6 +198,7 @@ static void advise(void)
 
 void worker_provide(struct rt_proc *p, bool wanted)
 {
+	RT_ASSERT(p == proc_self());
 	if (wanted)
 		make_missing(p);
 	if (crew_size() == 0)
@@ -236,7 +210,7 @@ void worker_fini(void)
 	crew_call(CREW_QUIT);
 	for (struct worker *w = workers.all; w; w = w->next)
 		if (w->runs)
-			oscall_thread_join(w->thread);
+			libthread_join(&w->t);
 	workers.all = NULL; // their memory ends with the heap
 	workers.records = 0;
 	atomic_u32_store_relaxed(&workers.cpus, 0);
@@ -246,9 +220,9 @@ void worker_fini(void)
 
 const char *worker_check(const struct worker *w)
 {
-	if (w->runs && !w->attached)
+	if (w->runs && !w->t.attached)
 		return "helper runs that was not attached";
-	return note_check(&w->begun);
+	return libthread_check(&w->t);
 }
 
 // check_records checks the records, unless a thread that makes helpers is

@@ -2,33 +2,34 @@
 //
 // Go: gcBgMarkWorker (mgc.go).
 //
-// A helper holds a P for its statistics, and is blocked for as long as it
-// lives: no stop waits for it.  It touches the heap only on a call of the
-// thread that has stopped the world, as part of that stop.  After the world was
-// started, it provides huge pages for live objects (hugepages.h).  It blocks
-// all signals except those of its own faults, and its stack is no root.
+// A helper is a thread of the library (libthread.h) that is blocked for as long
+// as it lives.  It touches the heap only on a call of the thread that has
+// stopped the world, as part of that stop.  After the world was started, it
+// provides huge pages for live objects (hugepages.h).
 #ifndef GC_CYCLE_WORKER_H
 #define GC_CYCLE_WORKER_H
 
 #include "gc/mark/mark.h"
+#include "gc/cycle/libthread.h"
 
-// The record of a helper, or one without a helper.  The thread that makes
-// helpers owns it.
+// The record of a helper, whether the helper exists or not.  The thread that
+// makes helpers owns it.
 struct worker {
 	struct marker marker; // first: cache lines of its own
 	struct worker *next;
-	uint64_t thread;
-	struct note begun; // attached, or not; woken by the helper
-	bool attached;
+	struct libthread t;
 	bool runs;
 };
 
 struct workers {
 	atomic_u32 making;  // 1 while a thread makes helpers; it owns the rest
+			    // but cpus
 	atomic_u32 running; // number of helpers
 	struct worker *all;
 	uint32_t records; // records ever made
-	atomic_u32 cpus;  // of the limit of processor time; 0: not read yet
+	atomic_u32 cpus;  // of the limit of processor time; 0: not read yet.
+			  // Threads that read it at the same time write the
+			  // same.
 };
 
 RT_GLOBAL struct workers workers;

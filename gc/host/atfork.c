@@ -3,6 +3,7 @@
 
 #include "runtime/os/oscall.h"
 #include "runtime/os/schedpoint.h"
+#include "runtime/os/throw.h"
 #include "runtime/world/gcstats.h"
 #include "runtime/pages/hugepages.h"
 #include "runtime/spans/stackalloc.h"
@@ -26,8 +27,8 @@ static struct {
 	uint64_t cpu; // ns
 } forking;
 
-// This thread's calls of atfork_prepare without their atfork_resume: the host
-// may prepare a fork itself, which fork() then prepares again.
+// This thread's calls of atfork_prepare that no atfork_resume has undone yet:
+// the host may prepare a fork itself, which fork() then prepares again.
 static __thread unsigned depth __attribute__((tls_model("initial-exec")));
 
 // This process comes from a fork that was not prepared, because a thread was
@@ -41,6 +42,7 @@ static bool unprepared;
 // helper.
 static void locks_take(void)
 {
+	RT_ASSERT(stw_stopped());
 	mutex_lock(&procs.lock);
 	work_fork_lock();
 	hugepages_fork_lock();
@@ -60,8 +62,8 @@ static void locks_release(void)
 // ---- the child ----
 
 // free_granted frees what a stopper took for a thread that only the parent has,
-// and that the thread has not yet returned to its host.  It leaves objects that
-// a collection frees.
+// and that the thread has not yet returned to its host.  It leaves alone the
+// objects that a collection will free.
 static void free_granted(struct rt_mcache *mc, struct rt_proc *counts)
 {
 	struct object o;
@@ -106,6 +108,7 @@ static void drop_threads(void)
 {
 	struct rt_proc *self = proc_self();
 
+	RT_ASSERT(stw_stopped());
 	throw_fork_child();
 	oscall_fork_child();
 	sysmem_fork_child();

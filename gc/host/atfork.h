@@ -1,8 +1,8 @@
 // atfork.h - a process that forks.
 //
-// A fork is made with the world stopped.  It also holds every lock that a
-// thread may hold in a stop.  So the child, which has one thread, finds nothing
-// half done.  It flushes and frees the caches of the threads that it lacks, and
+// A fork is made with the world stopped, and with every lock held that a thread
+// may hold in a stop.  So the child, which has one thread, finds nothing half
+// done.  It flushes and frees the caches of the threads that it lacks, and
 // starts its world.
 #ifndef GC_HOST_ATFORK_H
 #define GC_HOST_ATFORK_H
@@ -15,8 +15,9 @@
 bool atfork_init(void);
 
 // atfork_prepare prepares a fork: it stops the world and holds every lock.
-// Calls nest.  Returns RT_OK, or RT_ESTATE while a thread reports a fatal
-// error, and in the child of a fork that was made meanwhile.
+// Calls nest.  Returns RT_OK, or RT_EBUSY inside a root, trace or describe
+// callback.  Returns RT_ESTATE while a thread reports a fatal error, and in the
+// child of a fork that was made during such a report.
 int atfork_prepare(void);
 
 // atfork_resume undoes one atfork_prepare; the last one starts the world, in

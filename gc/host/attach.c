@@ -7,12 +7,14 @@
 
 #include "runtime/os/oscall.h"
 #include "runtime/os/schedpoint.h"
+#include "runtime/os/throw.h"
 #include "runtime/world/threadstack.h"
 #include "runtime/spans/stackalloc.h"
 #include "gc/mark/drops.h"
 #include "gc/mark/handles.h"
 #include "gc/mark/stacks.h"
 #include "gc/mark/notices.h"
+#include "gc/cycle/scavenger.h"
 #include "gc/host/door.h"
 #include "gc/host/handlers.h"
 #include "gc/host/visit.h"
@@ -26,8 +28,9 @@ static struct {
 } exits;
 
 // at_exit detaches a thread that exits attached; it may be in a region, in a
-// no-GC stretch, or in its own stop, perhaps in the callback of a walk.  If the
-// system refused to forget its key when it detached, it is not attached.
+// no-GC stretch, or in its own stop, perhaps in the callback of a walk.  A
+// thread that has detached comes here too if the system refused to clear its
+// key.
 static void at_exit(void *value)
 {
 	const struct rt_proc *p = proc_self();
@@ -36,7 +39,8 @@ static void at_exit(void *value)
 	(void)value;
 	if (p && p->in_region)
 		region_leave();
-	// visit_end may run the host's warn handler, which may even detach.
+	// visit_end may run the host's warn handler, which may even detach the
+	// thread.
 	while (door_stopper())
 		visit_end(&times);
 	if (door_attached_now(false) == RT_OK)
@@ -130,7 +134,7 @@ int attach_thread(uintptr_t lo, uintptr_t hi, unsigned flags)
 		return RT_ENOMEM;
 	p->context = stack;
 	p->in_region = p->stopper = false;
-	// The table of stacks is for attached threads.
+	// Only an attached thread may read the table of stacks.
 	if (error && !make_guest(&p->context)) {
 		proc_detach(p);
 		return error;
@@ -151,10 +155,12 @@ void attach_undo(void)
 	struct rt_mcache *mc = rt_thread_tls->mc;
 	struct rt_proc *p = mc->thread.p;
 
+	RT_ASSERT(!p->in_region && !p->stopper);
 	drops_abandon(p);
 	notices_done(); // the warn handler may have ended the thread
 	mcache_flush(mc, p);
 	stackalloc_flush(mc, p);
+	scavenger_freed();
 	handles_flush(mc);
 	stacks_detach(p);
 	mheap_cache_flush(&mc->heap);

@@ -14,8 +14,8 @@ bool attach_init(void);
 // both are 0 the one that the system names.  It waits while the world is
 // stopped.  Returns RT_OK, RT_ESTATE if the thread is attached, or RT_ENOMEM.
 // Without RT_THREAD_EXACT, returns RT_EINVAL if the caller does not run on that
-// stack, or if the host's stack cannot be read.  If the system refuses to
-// report the bounds, returns its errno, which is positive.
+// stack, or if the stack that the host has named cannot be read.  If the system
+// refuses to report the bounds, returns its errno, which is positive.
 int attach_thread(uintptr_t lo, uintptr_t hi, unsigned flags);
 
 // attach_answer turns what attach_thread returned into the result of a public

@@ -3,8 +3,8 @@
 // The questions are: is there a heap, is the thread attached, is it outside a
 // blocking region, is it outside a no-GC stretch, has it not stopped the world.
 // One byte answers most of them.  rt_thread.nogc is RT_NOGC_NONE inside a
-// region and in a thread that is not attached, so it is that without a heap,
-// too.
+// region and in a thread that is not attached, so it has that value without a
+// heap, too.
 #ifndef GC_HOST_DOOR_H
 #define GC_HOST_DOOR_H
 
@@ -20,6 +20,8 @@ struct door {
 
 RT_GLOBAL struct door door;
 
+// door_ready tells whether there is a heap.  The acquire pairs with the
+// releases in lifetime_begin and lifetime_end.
 RT_INLINE bool door_ready(void)
 {
 	return atomic_u32_load_acquire(&door.ready) != 0;
@@ -110,7 +112,8 @@ RT_INLINE bool door_in_callback(void)
 }
 
 // door_may_go_on tells whether t, one of whose handlers has just run, may still
-// allocate: the handler may have detached the thread, or worse.
+// allocate: the handler may have detached the thread, left a region open or
+// stopped the world.
 RT_INLINE bool door_may_go_on(const struct rt_thread *t)
 {
 	return rt_thread_tls == t && door_allocating(t);

@@ -17,6 +17,7 @@ struct finalize finalize;
 
 void finalize_reset(void)
 {
+	RT_ASSERT(!door_ready());
 	drops_reset();
 	finalize = (struct finalize){0};
 	handlers_set_ready(NULL, NULL);
@@ -67,6 +68,7 @@ static bool call_drop(const struct rt_thread *t, const struct drops_object *o)
 // free_batch frees the objects of a batch that is finished.
 static void free_batch(struct rt_thread *t)
 {
+	RT_ASSERT(drops_runs(t->p));
 	while (drops_finished()) {
 		sweep_free_dropped(t->p, drops_end(SWEEP_DROPPED));
 		schedpoint(SCHED_FREE_BATCH);
@@ -91,6 +93,7 @@ size_t finalize_run(struct rt_thread *t, size_t max)
 	size_t ran = 0;
 	bool go_on;
 
+	RT_ASSERT(t == rt_thread_tls);
 	if (handlers_telling_ready() || !drops_acquire(t->p))
 		return 0;
 	if (max == 0)
@@ -115,6 +118,7 @@ void finalize_collected(void)
 	bool warns = !finalize.warned &&
 		     drops.waited > base_max(live, settings.heap_min) / 2;
 
+	RT_ASSERT(stw_stopped());
 	if (warns) {
 		finalize.warned = true;
 		atomic_u64_store_relaxed(&finalize.waited, drops.waited);
@@ -141,7 +145,7 @@ void finalize_tell_news(void)
 
 	schedpoint(SCHED_FINALIZE_TELL_NEWS);
 	atomic_u32_store_relaxed(&finalize.news, 0);
-	if (waited != 0 && atomic_u64_cas_release(&finalize.waited, waited, 0))
+	if (waited != 0 && atomic_u64_cas_relaxed(&finalize.waited, waited, 0))
 		warn(waited);
 	if (drops_ready() != 0)
 		handlers_tell_ready(drops_ready());
@@ -153,7 +157,7 @@ void finalize_tell_news(void)
 struct picking {
 	rt_pick_fn *pick; // NULL: all
 	void *arg;
-	bool granted; // there is an object as below
+	bool granted; // has_granted is true of some object
 };
 
 // has_granted tells whether the n bytes at lo contain an object that a stopper
@@ -227,6 +231,7 @@ int finalize_now(struct rt_thread *t, unsigned kind, rt_pick_fn *pick,
 	struct walk w;
 	bool is_kind; // another thread may have ended it before the stop
 
+	RT_ASSERT(t == rt_thread_tls);
 	if (handlers_telling_ready() || !drops_acquire(t->p))
 		return RT_EBUSY;
 	schedpoint(SCHED_FINALIZE_NOW);

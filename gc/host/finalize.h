@@ -8,7 +8,7 @@
 
 #include "gc/mark/drops.h"
 
-// No check: each field may have any value.
+// No check: two flags, and numbers that may be any.
 struct finalize {
 	atomic_u32 poll;   // 1: destructors run in rt_safepoint
 	atomic_u32 news;   // 1: a collection found dead objects
@@ -39,7 +39,7 @@ RT_INLINE void finalize_poll(struct rt_thread *t)
 void finalize_collected(void);
 
 // finalize_tell passes such news to the handlers of the host.  Returns true if
-// there was some.  The caller must hold no lock, and no object.  In a no-GC
+// there was any.  The caller must hold no lock, and no object.  In a no-GC
 // stretch it leaves the news to a later call.
 void finalize_tell_news(void);
 RT_INLINE bool finalize_tell(void)

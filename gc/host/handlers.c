@@ -26,8 +26,8 @@ static struct {
 
 // ---- out of memory ----
 
-// The mark of the thread's newest call that did not return: it is under way, or
-// was left.
+// The mark of this thread's newest call of the handler that has not returned.
+// The call is under way, or was left.
 static __thread const struct framemark *oom_mark
     __attribute__((tls_model("initial-exec")));
 
@@ -105,7 +105,8 @@ void handlers_warn(const char *text)
 
 enum { STDERR = 2 };
 
-// The null byte at the end of a text has room for a newline.
+// write_line writes a text to stderr, with a newline in place of the null byte
+// at its end.
 static void write_line(struct text *t)
 {
 	t->buf[t->len] = '\n';
@@ -166,15 +167,17 @@ static RT_NOINLINE void tell_limit(void)
 	handlers_warn(t.buf);
 }
 
-// tell_pending is apart from handlers_warn_pending, which nearly always finds
-// nothing.
-static RT_NOINLINE bool tell_pending(void)
+RT_NOINLINE bool handlers_warn_due(void)
 {
-	bool mappings = sysmem_take_warning();
+	bool mappings, stack, limit;
 	uintptr_t sp;
-	bool stack = stacks_take_warning(&sp);
-	bool limit = pacer_take_warning();
 
+	// No handler runs in a no-GC stretch; a later call tells.
+	if (door_nogc())
+		return false;
+	mappings = sysmem_take_warning();
+	stack = stacks_take_warning(&sp);
+	limit = pacer_take_warning();
 	if (mappings)
 		tell_mappings();
 	if (stack)
@@ -182,16 +185,6 @@ static RT_NOINLINE bool tell_pending(void)
 	if (limit)
 		tell_limit();
 	return mappings || stack || limit;
-}
-
-bool handlers_warn_pending(void)
-{
-	// No handler runs in a no-GC stretch; a later call tells.
-	if (RT_LIKELY(!stacks_warning_due() && !sysmem_warning_due() &&
-		      !pacer_warning_due()) ||
-	    door_nogc())
-		return false;
-	return tell_pending();
 }
 
 void handlers_set_warn(rt_text_fn *fn, void *arg)

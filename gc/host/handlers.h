@@ -11,8 +11,10 @@
 #include <rt/gc.h>
 #include <stdbool.h>
 
-#include "runtime/base/base.h"
+#include "runtime/os/sysmem.h"
+#include "gc/mark/stacks.h"
 #include "gc/mark/notices.h"
+#include "gc/cycle/pacer.h"
 
 // handlers_set_oom and handlers_set_warn replace a handler; a null fn removes
 // it.
@@ -28,12 +30,20 @@ bool handlers_ask_oom(size_t n, const void *frame);
 // handlers_warn calls the warn handler, if there is one.
 void handlers_warn(const char *text);
 
-// handlers_warn_pending warns that mappings are running out, once in the life
-// of the process, and that a thread runs on an unknown stack, once for each
-// thread.  Returns true if it has.  Public functions that may have made
-// mappings or collected call it; they must hold no lock.  It does nothing in a
-// no-GC stretch.
-bool handlers_warn_pending(void);
+// handlers_warn_pending gives three warnings when they are due: that mappings
+// are running out, once in the life of the process; that a thread runs on an
+// unknown stack, once for each thread; and that a collection has left more in
+// use than the memory limit.  Returns true if it gave any.  Public functions
+// that may have made mappings or collected call it; they must hold no lock.  It
+// does nothing in a no-GC stretch.  handlers_warn_due is its rare part, for
+// when a warning is due.
+bool handlers_warn_due(void);
+RT_INLINE bool handlers_warn_pending(void)
+{
+	return RT_UNLIKELY(stacks_warning_due() || sysmem_warning_due() ||
+			   pacer_warning_due()) &&
+	       handlers_warn_due();
+}
 
 // handlers_set_ready replaces the function that is told how many destructors
 // are ready, and handlers_tell_ready calls it, if there is one.
@@ -44,10 +54,10 @@ void handlers_tell_ready(size_t n);
 // which must not run destructors.
 bool handlers_telling_ready(void);
 
-// handlers_tell_notices tells the host what was found in stops (notices.h): the
-// warn handler, or stderr if there is none.  Public functions that may have
-// collected call it where they hold no lock.  Returns true if the host's
-// handler may have run.
+// handlers_tell_notices passes the lines that were written in stops (notices.h)
+// to the warn handler, or to stderr if there is none.  Public functions that
+// may have collected call it where they hold no lock.  Returns true if the
+// host's handler may have run.
 bool handlers_tell_all(void);
 RT_INLINE bool handlers_tell_notices(void)
 {

@@ -2,6 +2,7 @@
 #include "gc/host/lifetime.h"
 
 #include "runtime/os/oscall.h"
+#include "runtime/os/throw.h"
 #include "runtime/os/cgroup.h"
 #include "runtime/os/settings.h"
 #include "runtime/os/poison.h"
@@ -36,6 +37,7 @@
 // state_reset makes all state but memory what it was when the process began.
 static void state_reset(void)
 {
+	RT_ASSERT(!door_ready());
 	proc_reset();
 	mcentral_reset();
 	stackalloc_reset();
@@ -55,7 +57,7 @@ static void state_reset(void)
 static bool memory_init(void)
 {
 	sysmem_init();
-	if (!arena_init(settings.max_heap))
+	if (!arena_init())
 		return false;
 	// A twentieth would be enough for spans of one page each and a bitmap8
 	// for every page.
@@ -143,13 +145,15 @@ int lifetime_begin(const rt_config *c)
 		error = attach_thread(0, 0, 0);
 	if (error)
 		heap_fini();
-	else
+	else // pairs with the acquire in door_ready
 		atomic_u32_store_release(&door.ready, 1);
 	return error;
 }
 
 void lifetime_end(void)
 {
+	RT_ASSERT(door_ready() && proc_self());
+	// Pairs with the acquire in door_ready.
 	atomic_u32_store_release(&door.ready, 0);
 	attach_undo();
 	scavenger_fini();

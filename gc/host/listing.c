@@ -15,7 +15,7 @@ struct listing {
 	rt_pick_fn *pick; // NULL: every object
 	void *arg;
 	// The array, or NULL.  Its first word leads to the array before it,
-	// which was too short.  Objects are in the words behind the first.
+	// which was too short.  Objects are in the words after the first.
 	void **out;
 	size_t capacity; // of the array, without that word
 	size_t n;	 // objects found, perhaps more than that
@@ -65,8 +65,8 @@ static bool fill(struct listing *l)
 	return true;
 }
 
-// drop_root does nothing in a thread that a handler of the host has detached:
-// it leaves the handle behind.
+// drop_root frees the handle, if there is one.  In a thread that a handler of
+// the host has detached it cannot, so the handle stays.
 static void drop_root(const struct listing *l)
 {
 	struct rt_thread *t = rt_thread_tls;
@@ -98,7 +98,8 @@ static bool make(struct listing *l, size_t n)
 	return true;
 }
 
-// finish makes the array what the host gets: its last object comes first.
+// finish turns the array into what the host gets: the last object moves to the
+// first word.
 static void **finish(struct listing *l)
 {
 	l->out[0] = NULL;

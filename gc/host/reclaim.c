@@ -1,6 +1,8 @@
 // Frees small objects by the cache and large ones at once.
 #include "gc/host/reclaim.h"
 
+#include "runtime/os/throw.h"
+#include "runtime/world/stw.h"
 #include "runtime/spans/dealloc.h"
 #include "gc/cycle/sweep.h"
 #include "gc/cycle/scavenger.h"
@@ -11,13 +13,30 @@ bool reclaim_find(const void *p, struct object *o)
 	       (o->base == (uintptr_t)p || reclaim_is_shared(o));
 }
 
+// is_listable tells whether a small object goes to a list when it is freed.
+static bool is_listable(const struct object *o)
+{
+	return o->size >= FREELIST_MIN && !reclaim_is_shared(o);
+}
+
+bool reclaim_find_alive(struct rt_mcache *mc, const void *p, struct object *o)
+{
+	unsigned class;
+
+	if (!reclaim_find(p, o))
+		return false;
+	class = object_class(o);
+	return class == 0 || !is_listable(o) ||
+	       !dealloc_was_freed(mc, spanclass_make(class, o->kind), p);
+}
+
 bool reclaim_object(struct rt_mcache *mc, const struct object *o)
 {
-	uint64_t page = arena_offset(o->base) >> RT_PAGE_SHIFT;
-	unsigned class = pageword_class(arena_pageword(page));
+	unsigned class = object_class(o);
 
+	RT_ASSERT(mc == rt_thread_tls->mc || stw_stopped());
 	if (class == 0) {
-		struct mspan *s = arena_span(page);
+		struct mspan *s = object_span(o);
 
 		// Another thread may have freed it since it was found.
 		if (!s || !sweep_free_large(mc->thread.p, s))
@@ -25,7 +44,7 @@ bool reclaim_object(struct rt_mcache *mc, const struct object *o)
 		scavenger_freed();
 		return true;
 	}
-	if (o->size < FREELIST_MIN || reclaim_is_shared(o))
+	if (!is_listable(o))
 		return true;
 	return dealloc_object(mc, spanclass_make(class, o->kind),
 			      (void *)o->base);

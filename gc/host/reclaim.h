@@ -11,6 +11,11 @@
 // false if there is none.
 bool reclaim_find(const void *p, struct object *o);
 
+// reclaim_find_alive is reclaim_find for a caller that goes on to use the
+// object.  It also returns false if reclaim_object would find that it was freed
+// before.  mc must be the calling thread's.
+bool reclaim_find_alive(struct rt_mcache *mc, const void *p, struct object *o);
+
 // reclaim_is_shared tells whether several requests may share an object.
 RT_INLINE bool reclaim_is_shared(const struct object *o)
 {

@@ -9,11 +9,13 @@
 #include "runtime/spans/mcache.h"
 #include "gc/mark/typed.h"
 #include "gc/mark/trace.h"
+#include "gc/host/door.h"
 
 static struct mutex registry_lock = RT_MUTEX_INIT(LOCKRANK_KINDS);
 
 void registry_init(void)
 {
+	RT_ASSERT(!door_ready());
 	layout_init();
 	grey_init();
 	grey_add_kind(KIND_NOSCAN);
@@ -36,7 +38,7 @@ static bool header_ok(const rt_kind_desc *d)
 }
 
 // only_used tells whether every pointer that is set is one that the layout
-// uses.  The host would rely on another in vain.
+// uses.  The host would rely on any other pointer in vain.
 static bool only_used(const rt_kind_desc *d)
 {
 	return (!d->format || d->layout == RT_LAYOUT_WORDS) &&
@@ -119,8 +121,9 @@ int registry_check(const rt_kind_desc *d)
 
 // ---- numbers ----
 
-// free_number returns a number that no kind has.  Returns RT_EEXIST if it is
-// taken, or RT_ENOMEM if the host would take any and there is none.
+// free_number returns a number that no kind has.  Returns RT_EEXIST if the
+// wanted number is taken, or RT_ENOMEM if the host accepts any number and none
+// is free.
 static int free_number(int wanted)
 {
 	unsigned lo = wanted == RT_KIND_ANY ? KIND_HOST : KIND_ALIGN8;

@@ -10,28 +10,16 @@
 #include "gc/host/supply.h"
 #include "gc/host/reclaim.h"
 
-static bool is_large(const struct object *o)
-{
-	uint64_t page = arena_offset(o->base) >> RT_PAGE_SHIFT;
-
-	return pageword_class(arena_pageword(page)) == 0;
-}
-
-static struct mspan *span_of(const struct object *o)
-{
-	return arena_span(arena_offset(o->base) >> RT_PAGE_SHIFT);
-}
-
 static bool is_guarded(const struct object *o)
 {
-	return mspan_is_guarded(span_of(o));
+	return mspan_is_guarded(object_span(o));
 }
 
 static bool resize_large(struct rt_proc *p, const struct object *o, size_t n)
 {
 	if (is_guarded(o))
 		return n <= o->size;
-	if (n > arena.reserved || !refill_resize(p, span_of(o), n))
+	if (n > arena.reserved || !refill_resize(p, object_span(o), n))
 		return false;
 	scavenger_freed();
 	return true;
@@ -39,19 +27,20 @@ static bool resize_large(struct rt_proc *p, const struct object *o, size_t n)
 
 bool resize_in_place(struct rt_proc *p, const struct object *o, size_t n)
 {
+	RT_ASSERT(p == proc_self());
 	// It is not known which part of a shared object was requested.
 	if (reclaim_is_shared(o))
 		return false;
-	return is_large(o) ? resize_large(p, o, n) : n <= o->size;
+	return object_class(o) == 0 ? resize_large(p, o, n) : n <= o->size;
 }
 
-// fits tells whether a new object of n bytes would have the same size class, or
-// be large as this one is.
+// fits tells whether a new object of n bytes would have the same size class as
+// this one, or would be large as well.
 static bool fits(const struct object *o, size_t n)
 {
 	if (reclaim_is_shared(o))
 		return false;
-	if (is_large(o))
+	if (object_class(o) == 0)
 		return is_guarded(o) ? n == o->size : n > SIZECLASS_MAX_REQUEST;
 	return n <= SIZECLASS_MAX_REQUEST && !supply_is_tiny(o->kind, n) &&
 	       sizeclass_table[supply_class(o->kind, n)].size == o->size;
@@ -105,11 +94,12 @@ void *resize_object(struct rt_thread *t, void *p, const struct object *o,
 	struct want w = {.n = n, .kind = o->kind};
 	void *to;
 
+	RT_ASSERT(t == rt_thread_tls);
 	if (fits(o, n) && resize_in_place(t->p, o, n))
 		return p;
 	to = supply_request(t, &w);
-	// Without another object t may be gone: a handler of the host may have
-	// detached the thread.
+	// If there is no new object, t may be gone: a handler of the host may
+	// have detached the thread.
 	if (!to && !door_may_go_on(t))
 		return NULL;
 	if (RT_UNLIKELY(was_dropped(p, o))) {
@@ -121,7 +111,7 @@ void *resize_object(struct rt_thread *t, void *p, const struct object *o,
 		move(t, to, p, o, n);
 	else if (n <= o->size && resize_in_place(t->p, o, n))
 		to = p;
-	// Nothing else keeps the object alive meanwhile.
+	// This keeps the old object alive until here; nothing else does.
 	__asm__ volatile("" : : "r"(p) : "memory");
 	return to;
 }

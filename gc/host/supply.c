@@ -68,6 +68,7 @@ static void finish_large(struct rt_mcache *mc, const struct want *w)
 {
 	struct mspan *s = mc->setting_up;
 
+	RT_ASSERT(mc == rt_thread_tls->mc && !stw_stopped());
 	if (s->needzero && !w->uninit)
 		clear_large(mc, s);
 	mheap_publish_large(s);
@@ -171,11 +172,12 @@ static void *take_tiny(struct rt_mcache *mc, struct rt_proc *p,
 
 // ---- anything ----
 
-// take takes memory for the thread of mc, counted by p.  That is the same
-// thread's P, or the stopper's while that thread is stopped.  A large object is
-// left in setting_up.
+// take takes memory for the thread of mc, counted by p.  p is that thread's P,
+// or the stopper's P while that thread is stopped.  A large object is left in
+// setting_up.
 static void *take(struct rt_mcache *mc, struct rt_proc *p, struct want *w)
 {
+	RT_ASSERT(mc == rt_thread_tls->mc ? p == proc_self() : stw_stopped());
 	if (w->stack)
 		return stackalloc(mc, p, w->n);
 	// The guard of an object decides where the object is, so an object with
@@ -223,8 +225,9 @@ static void flush_all(struct rt_proc *p)
 	mcache_flush_pages_all();
 }
 
-// serve answers one request.  The world must be stopped.  *taken is true if
-// earlier requests took more than they need, which is now in caches.
+// serve answers one request.  The world must be stopped.  *taken says whether
+// earlier requests have taken memory since the last flush.  What they did not
+// need is in caches.
 static void serve(struct rt_proc *p, struct request *r, bool *taken)
 {
 	// The kind may have ended while the thread was stopped.
@@ -240,8 +243,8 @@ static void serve(struct rt_proc *p, struct request *r, bool *taken)
 	}
 	*taken |= v != NULL;
 	r->result = v;
-	// Until its thread runs nothing else keeps an object alive, or knows of
-	// a stack.
+	// Until its thread runs, nothing else keeps the object alive, or knows
+	// of the stack.
 	if (r->want->stack) {
 		r->mc->granted_stack = v;
 		r->mc->granted_bytes = r->want->n;
@@ -280,8 +283,8 @@ static void collect(struct rt_proc *p, struct ask *a)
 	scavenger_provide(p);
 }
 
-// Its callers below are on the path of each allocation that needs a span, and
-// seldom call it.
+// supply_collect is not inline: its callers below are on the path of each
+// allocation that needs a span, and seldom call it.
 RT_NOINLINE void supply_collect(struct rt_proc *p, enum ask_cause cause)
 {
 	struct ask a = {.cause = cause};
@@ -308,8 +311,8 @@ static RT_NOINLINE void collect_due(struct rt_proc *p)
 		supply_collect(p, ASK_DUE);
 }
 
-// keep_limit releases pages until more bytes can be mapped without passing the
-// memory limit, or no pages are left.  Pages of the dead are freed first.
+// keep_limit releases pages until more bytes can be mapped without exceeding
+// the memory limit, or no pages are left.  Pages of the dead are freed first.
 static RT_NOINLINE void keep_limit(struct rt_proc *p, size_t more)
 {
 	if (door_nogc()) {
@@ -343,6 +346,7 @@ void supply_collect_due(struct rt_proc *p, size_t more)
 
 void supply_adjust_external(struct rt_mcache *mc, int64_t delta)
 {
+	RT_ASSERT(mc == rt_thread_tls->mc);
 	gauge_adjust(&gauges.external, delta);
 	if (delta < 0)
 		pacer_external_fell(gauge_load(&gauges.external));
@@ -374,14 +378,15 @@ static void *take_collected(struct rt_mcache *mc, struct want *w)
 {
 	struct request r = {.ask.cause = ASK_MEMORY, .mc = mc, .want = w};
 
+	RT_ASSERT(mc == rt_thread_tls->mc);
 	collect(mc->thread.p, &r.ask);
 	mc->granted = mc->granted_stack = NULL;
 	return r.result;
 }
 
 // take_short takes memory from a collection.  As long as the host's handler
-// says so, it takes it from another one, because what the handler dropped is
-// free only after that.  In a no-GC stretch there is neither.
+// says so, it collects once more, because what the handler dropped is free only
+// after that.  In a no-GC stretch it neither collects nor calls the handler.
 static RT_NOINLINE void *take_short(struct rt_mcache *mc, struct want *w)
 {
 	void *v;
@@ -460,6 +465,7 @@ void *supply_request(struct rt_thread *t, struct want *w)
 {
 	bool warned;
 
+	RT_ASSERT(t == rt_thread_tls);
 	// What the range can never hold is refused before anything is tried.
 	if (!door_supplying_to(t, "an allocation") || w->n > arena.reserved ||
 	    (w->kind >= KIND_TYPED && !kinds_exists(w->kind)))

@@ -7,8 +7,8 @@
 // takes memory for each thread that asked, in order, before it starts the
 // world: no other thread can take it first.  So one collection answers each
 // request for good.  NULL means that it found no room, even in what other
-// threads keep for themselves.  A request is tried twice only if the host's
-// handler says so, and no other thread can take what was freed for it.
+// threads keep for themselves.  A request is tried again only if the host's
+// handler says so, and again no other thread can take what was freed for it.
 #ifndef GC_HOST_SUPPLY_H
 #define GC_HOST_SUPPLY_H
 
@@ -20,12 +20,12 @@
 // What is requested.
 struct want {
 	size_t n;
-	size_t align; // above RT_GRANULE, or 0; a small n is such a class's
+	size_t align; // above RT_GRANULE, or 0; supply_aligned has made n
 	unsigned kind;
 	bool uninit;
-	bool stack;  // and no object
-	bool dry;    // the cache need not be asked: it has nothing
-	bool narrow; // 24 bytes are a class, as of a kind from KIND_ALIGN8 on
+	bool stack;  // a stack is wanted, not an object
+	bool dry;    // the cache has nothing, so it need not be asked
+	bool narrow; // 24 bytes are a class, as for kinds from KIND_ALIGN8 on
 	// Whether the object gets a guard is decided once.
 	enum { GUARD_UNDECIDED, GUARD_WANTED, GUARD_NONE } guard;
 };
@@ -51,8 +51,8 @@ RT_GLOBAL uint64_t supply_zerobase;
 
 // supply_object returns an object of w->n bytes, 1 up to the heap's range, for
 // the calling thread, which may allocate.  The kind must exist.  Returns NULL
-// if a collection, and the host's handler, did not find the memory.  It changes
-// w->dry.
+// if there is no memory even after a collection and a call of the host's
+// handler.  It changes w->dry.
 void *supply_object(struct rt_mcache *mc, struct want *w);
 
 // supply_stack returns a stack of n bytes, or NULL in the same cases.  n must
@@ -96,9 +96,9 @@ RT_INLINE bool supply_is_tiny(unsigned kind, size_t n)
 void supply_collect(struct rt_proc *p, enum ask_cause cause);
 
 // supply_collect_due runs a collection if one is due.  Then it releases pages
-// if more bytes would pass the memory limit.  supply_collect_before_object does
-// the same for an object of n bytes, and collects as well if gcstress says that
-// the object's allocation collects.
+// if mapping more bytes would exceed the memory limit.
+// supply_collect_before_object does the same for an object of n bytes.  But if
+// gcstress says that this allocation collects, it only collects.
 void supply_collect_due(struct rt_proc *p, size_t more);
 void supply_collect_before_object(struct rt_proc *p, size_t n);
 

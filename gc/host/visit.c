@@ -14,6 +14,7 @@ static bool walking;
 
 void visit_report(const struct text *t)
 {
+	RT_ASSERT(stw_stopped());
 	if (held_report.len == 0)
 		held_report = *t;
 }
@@ -87,6 +88,7 @@ bool visit_walking(void)
 void visit_begin_walk(struct walk *w)
 {
 	w->v = visit_enter_swept(RT_STOP_HEAP_WALK);
+	RT_ASSERT(w->v.p);
 	mcache_flush_all(w->v.p);
 	mcache_disable_runs(rt_thread_tls->mc);
 	w->inside = walking;

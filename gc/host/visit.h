@@ -15,9 +15,9 @@ struct visit {
 
 // visit_enter stops the world unless the caller already has.  visit_leave ends
 // a stop that visit_enter made, records it, and passes what was reported in it
-// to the warn handler.  Any thread may call them.  Inside a blocking region it
-// counts as unattached: the region has saved the thread's registers, and a stop
-// of its own would overwrite them.
+// to the warn handler.  Any thread may call them.  A thread inside a blocking
+// region counts as unattached: the region has saved the thread's registers, and
+// a stop of its own would overwrite them.
 struct visit visit_enter(int reason);
 void visit_leave(const struct visit *v);
 
@@ -42,7 +42,7 @@ bool visit_walking(void);
 // A stop for the length of a walk through the heap.
 struct walk {
 	struct visit v;
-	bool inside; // another walk, in its callback
+	bool inside; // another walk, in whose callback this one is
 	bool began;
 };
 

@@ -3,7 +3,9 @@
 
 #include "runtime/os/oscall.h"
 #include "runtime/os/throw.h"
+#include "runtime/os/settings.h"
 #include "runtime/os/poison.h"
+#include "runtime/world/stw.h"
 #include "gc/mark/drops.h"
 #include "gc/mark/roots.h"
 #include "gc/mark/rootfns.h"
@@ -26,7 +28,8 @@ struct region {
 
 // ---- the report ----
 
-// find_word returns the address of a word of an object, or 0.
+// find_word returns the address of the first word of an object that equals
+// word, or 0 if there is none.
 RT_NO_SANITIZE
 static uintptr_t find_word(const struct object *o, uintptr_t word)
 {
@@ -220,10 +223,11 @@ static void check_part(struct region r, struct roots_range part,
 		check_values(&r, part.format);
 }
 
-static void check_threads(bool past_end)
+static void check_threads(void)
 {
 	for (struct rt_proc *p = proc_first(); p; p = proc_next(p)) {
-		struct region r = {.stack = true, .past_end = past_end};
+		struct region r = {.stack = true,
+				   .past_end = settings.past_end != 0};
 		const struct rt_mcache *mc = mcache_of(p);
 		struct stacks_thread t;
 
@@ -238,8 +242,7 @@ static void check_threads(bool past_end)
 }
 
 // check_row checks a row of a registered stack, or of its registers.
-static void check_row(const struct work_range *row, const char *title,
-		      bool past_end)
+static void check_row(const struct work_range *row, const char *title)
 {
 	bool values =
 	    row->words == WORK_VALUES || row->words == WORK_STACK_VALUES;
@@ -253,16 +256,17 @@ static void check_row(const struct work_range *row, const char *title,
 	    .exact = row->words == WORK_REFERENCES,
 	};
 
-	r.past_end = past_end && row->words == WORK_INSIDE;
+	r.past_end = settings.past_end != 0 && row->words == WORK_INSIDE;
 	if (values)
 		check_values(&r, row->how);
 	else
 		check_region(&r);
 }
 
-// check_stacks checks the stacks that marking has scanned.  The stacks that it
-// scanned for an object are told again by the object's callback.
-static void check_stacks(bool past_end)
+// check_stacks checks the stacks that marking has scanned.  Among them are
+// stacks that it scanned for an object.  The object's callback tells these
+// again, but not the ends of objects (past_end).
+static void check_stacks(void)
 {
 	for (size_t i = 0; i < stacks_count(); i++) {
 		const struct rt_stack *s = stacks_at(i);
@@ -274,7 +278,7 @@ static void check_stacks(bool past_end)
 		check_variables(stacks_frames(s));
 		n = stacks_rows(s, WORK_INSIDE, row);
 		for (unsigned k = 0; k < n; k++)
-			check_row(&row[k], stacks_name(s), past_end);
+			check_row(&row[k], stacks_name(s));
 	}
 }
 
@@ -307,7 +311,8 @@ static void check_object(struct trace_check *c, unsigned kind, uintptr_t obj,
 }
 
 // check_span leaves out dead objects that lead to nothing, and those whose drop
-// has begun: when their destructors have run their callbacks may tell anything.
+// has begun: once the destructor of such an object has run, its trace callback
+// may tell anything.
 static void check_span(struct trace_check *c, const struct mspan *s)
 {
 	unsigned line = epoch_mark_line(epoch_sweepgen());
@@ -359,7 +364,7 @@ static void check_objects(void)
 	trace_leave();
 }
 
-// check_fns makes root callbacks tell again.
+// check_fns makes the root callbacks tell their references again.
 static void check_fns(void)
 {
 	struct trace_check c;
@@ -383,7 +388,7 @@ static void check_handles(void)
 		check_region(&r);
 }
 
-// check_copied checks copies of the words from at on.
+// check_copied checks a copy of the n words at address at.
 static void check_copied(const uintptr_t *word, size_t n, uintptr_t at)
 {
 	const struct region r = {.name = "static data"};
@@ -415,13 +420,14 @@ static void check_statics(void)
 		}
 }
 
-void checkmark_all(bool past_end)
+void checkmark_all(void)
 {
+	RT_ASSERT(stw_stopped());
 	check_fns();
 	check_handles();
 	check_statics();
 	check_ranges();
-	check_threads(past_end);
-	check_stacks(past_end);
+	check_threads();
+	check_stacks();
 	check_objects();
 }

@@ -1,4 +1,4 @@
-// checkmark.h - is all that can be reached marked?
+// checkmark.h - checks that every reachable object is marked.
 //
 // Go: debug.gccheckmark (mcheckmark.go), which marks a second time.
 //
@@ -12,9 +12,9 @@
 #include "runtime/base/base.h"
 
 // checkmark_all throws if a word refers to an object that is not marked, and
-// names both.  Of a word in an object it names the object's kind, what the host
-// says of it (rt_describe_fn), and the reference or its offset.  The world must
-// be stopped, after mark_all with the same past_end.
-void checkmark_all(bool past_end);
+// names both.  If the word is in an object, it also names that object's kind,
+// what the host says of that object (rt_describe_fn), and the reference, by its
+// label or its offset.  The world must be stopped, after mark_all.
+void checkmark_all(void);
 
 #endif

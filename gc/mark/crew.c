@@ -20,6 +20,7 @@ void crew_call(enum crew_task task)
 	uint32_t number =
 	    atomic_u32_load_relaxed(&crew_calls.call) >> TASK_BITS;
 
+	// Pairs with the acquires in crew_called, spun and crew_wait.
 	atomic_u32_store_seqcst(&crew_calls.call,
 				(number + 1) << TASK_BITS | (uint32_t)task);
 	RT_CHECK(crew_check(&crew_calls));
@@ -29,11 +30,14 @@ void crew_call(enum crew_task task)
 
 bool crew_called(uint32_t seen)
 {
+	// Pairs with the store in crew_call.
 	return atomic_u32_load_acquire(&crew_calls.call) != seen;
 }
 
+// spun waits a while for a call, and tells whether there is one.
 static bool spun(uint32_t seen)
 {
+	// Pairs with the store in crew_call.
 	for (int i = 0; i < CALL_SPINS; i++) {
 		if (atomic_u32_load_acquire(&crew_calls.call) != seen)
 			return true;
@@ -46,6 +50,7 @@ enum crew_task crew_wait(uint32_t *seen)
 {
 	uint32_t call;
 
+	// The acquires pair with the store in crew_call.
 	if (!spun(*seen))
 		while (atomic_u32_load_acquire(&crew_calls.call) == *seen)
 			oscall_futex_wait(&crew_calls.call, *seen, UINT64_MAX);
@@ -57,17 +62,20 @@ enum crew_task crew_wait(uint32_t *seen)
 
 uint32_t crew_size(void)
 {
+	// Pairs with the releases in crew_enter and crew_leave.
 	return atomic_u32_load_acquire(&crew_calls.size);
 }
 
 void crew_enter(void)
 {
+	// Pairs with the acquire in crew_size.
 	atomic_u32_add_release(&crew_calls.size, 1);
 	RT_CHECK(crew_check(&crew_calls));
 }
 
 void crew_leave(void)
 {
+	// Pairs with the acquire in crew_size.
 	atomic_u32_add_release(&crew_calls.size, (uint32_t)-1);
 	RT_CHECK(crew_check(&crew_calls));
 }

@@ -48,9 +48,9 @@ void crew_reset(void);
 uint32_t crew_count_from(uint32_t n);
 #endif
 
-// crew_check returns NULL if the call is for a task that there is, otherwise
-// what is wrong.  Debug builds call it at each call, and when a helper enters
-// or leaves.
+// crew_check returns NULL if the call is for a known task and there are not too
+// many helpers, otherwise what is wrong.  Debug builds call it at each call,
+// and when a helper enters or leaves.
 const char *crew_check(const struct crew_calls *c);
 
 #endif

@@ -5,7 +5,7 @@
 
 enum {
 	DESCRIBED = 80, // bytes of what a describe callback says
-	TYPE_NAME = 32, // of the name of a type, with its end
+	TYPE_NAME = 32, // bytes of a type's name, with its end
 };
 
 const rt_type *describe_type(const struct object *o)

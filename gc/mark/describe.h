@@ -1,4 +1,4 @@
-// describe.h - what reports call an object.
+// describe.h - how reports name an object.
 //
 // Go: none.
 //
@@ -14,7 +14,8 @@
 // NULL if it has no type, or if its header leads to an object that was freed.
 const rt_type *describe_type(const struct object *o);
 
-// describe_kind adds the name of a kind, or without if it has no name.
+// describe_kind adds the name of a kind, or the text without if the kind has no
+// name.
 void describe_kind(struct text *t, unsigned kind, const char *without);
 
 // describe_said adds what the host says of an object, in quotes.
@@ -23,7 +24,7 @@ void describe_said(struct text *t, const struct object *o);
 // describe_object adds the kind, the type, the address and what the host says.
 void describe_object(struct text *t, const struct object *o);
 
-// describe_label adds what a callback calls a reference.
+// describe_label adds the name and index that a callback gave a reference.
 void describe_label(struct text *t, const struct trace_label *label);
 
 #endif

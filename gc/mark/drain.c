@@ -13,9 +13,9 @@
 enum {
 	// Entries between two looks at what other markers need.
 	LOOK_EVERY = 64,
-	// Entries that the first marker takes before it calls others, some
-	// hundred microseconds, so that a small heap wakes no thread.  With
-	// gcstress small heaps must meet helpers too.
+	// Entries that the first marker takes before it calls helpers.  They
+	// take some hundred microseconds, so a small heap wakes no thread.
+	// With gcstress, even a small heap must meet helpers.
 	CALL_AFTER = 8192,
 };
 
@@ -66,8 +66,8 @@ void drain_begin(void)
 	drain.call_after = settings.gcstress ? 0 : CALL_AFTER;
 }
 
-// call_helpers calls the helpers, if there are any and they pay, and begins to
-// measure.  Only the first marker calls it, once in a marking.
+// If there are helpers, call_helpers begins to measure, and calls them if they
+// pay.  Only the first marker calls it, once in a marking.
 static void call_helpers(struct marker *m)
 {
 	drain.worth = true;
@@ -82,8 +82,8 @@ static void call_helpers(struct marker *m)
 		crew_call(CREW_MARK);
 }
 
-// serve does what a marker waits for.  Returns false if m has nothing that it
-// can give.
+// serve traces what other markers have offered to the opener, and shares work
+// with a marker that waits.  Returns false if m has nothing to share.
 static bool serve(struct marker *m)
 {
 	if (m == &drain.first && work_offered())
@@ -106,7 +106,8 @@ static void look_around(struct marker *m)
 }
 
 // drain_with works until the marker's own stack is empty.  LOOK_EVERY counts
-// over many drains, since each may be short.  typed: typed objects may exist.
+// over many drains, since each may be short.  typed says whether typed objects
+// may exist.
 RT_INLINE void drain_with(struct marker *m, bool typed)
 {
 	uintptr_t queue[DRAIN_QUEUE];
@@ -169,16 +170,16 @@ static void push_references(struct marker *m, uintptr_t lo, uintptr_t hi)
 		drain_stack(m);
 }
 
-// push_from_stack pushes the words of [lo, hi).  Where kinds want that, it
-// pushes the base of an object in place of a pointer into the object.
+// push_from_stack pushes the words of [lo, hi).  For kinds with RT_KIND_BASE,
+// it pushes the base of an object in place of a pointer into the object.
 static void push_from_stack(struct marker *m, uintptr_t lo, uintptr_t hi)
 {
 	while ((lo = scan_from_stack(m, lo, hi)) != hi)
 		drain_stack(m);
 }
 
-// push_copied pushes the words of [lo, hi), which it copies: the memory may be
-// unmapped at any time.
+// push_copied pushes the words of [lo, hi) from a copy, because the memory may
+// be unmapped at any time.
 static void push_copied(struct marker *m, uintptr_t lo, uintptr_t hi)
 {
 	const uintptr_t copy = (uintptr_t)m->copy;

@@ -3,20 +3,21 @@
 // Go: gcDrain (mgcmark.go).
 //
 // A marker pops words from its stack into a short queue.  It prefetches the
-// memory of a word as the word enters, so that the memory has come when it
-// leaves.  That hides most of the cost of random access.  Without the queue
-// marking is 2 to 3 times slower (measured).  Nothing recurses, so no shape of
-// the object graph can exhaust a stack.
+// memory of a word as the word enters the queue, so that the memory has arrived
+// when the word leaves.  That hides most of the cost of random access.  Without
+// the queue marking is 2 to 3 times slower (measured).  Nothing recurses, so no
+// shape of the object graph can exhaust a stack.
 //
-// At times a marker looks at what others need, and gives to one that waits.
-// The first marker calls helpers when it has worked for a while.
+// From time to time a marker looks whether another one waits, and shares its
+// work with that one.  The first marker calls helpers when it has worked for a
+// while.
 #ifndef GC_MARK_DRAIN_H
 #define GC_MARK_DRAIN_H
 
 #include "runtime/os/oscall.h"
 #include "gc/mark/scan.h"
 
-enum { DRAIN_QUEUE = 8 }; // 8 to 16 in flight are as fast as memory
+enum { DRAIN_QUEUE = 8 }; // with 8 to 16, marking is as fast as memory
 
 // What the first marker knows of helpers.  No check: it is made anew in each
 // marking, and means nothing in between.

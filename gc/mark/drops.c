@@ -25,7 +25,7 @@ static void add_ready(int64_t n)
 
 // ---- spans ----
 
-// Dead objects, as bits of any of some deadwords.
+// Dead objects: bits that are set in any of several deadwords.
 struct some {
 	uint64_t waiting, dropped;
 };
@@ -175,9 +175,9 @@ void drops_find(struct drops_found *f)
 }
 
 // clear_loose clears the loose objects of word w of a span.  If another object
-// of the span waits for its drop, the whole span stays.  Then a loose object
-// would lead on again, to memory that may have been freed.  A large object has
-// DROPS_LOOSE instead.
+// of the span dies later, the span is queued and all its dead objects stay.
+// Then a loose object that was not cleared would lead on again, to memory that
+// may have been freed.  A large object has DROPS_LOOSE instead.
 static void clear_loose(const struct mspan *s, unsigned w, uint64_t loose)
 {
 	if (mspan_is_large(s))
@@ -189,11 +189,11 @@ static void clear_loose(const struct mspan *s, unsigned w, uint64_t loose)
 	}
 }
 
-// The dead of a span, as bits of any of its words.
+// The dead of a span: bits that are set in any of its words, and their number.
 struct dead {
 	uint64_t dies;	  // wait, and have the turn of what dies
 	uint64_t dropped; // stay, though their drop has begun
-	uint64_t n;	  // stay
+	uint64_t n;	  // how many stay
 };
 
 // keep_word marks the dead of word w of a span that stay.  A dead object whose
@@ -253,10 +253,12 @@ void drops_keep(struct drops_found *f)
 
 bool drops_acquire(struct rt_proc *p)
 {
-	// A thread that polls while another runs them writes nothing.
+	RT_ASSERT(p == proc_self());
+	// A thread that polls while another runs destructors writes nothing.
 	if (atomic_ptr_load_relaxed(&drops.runner))
 		return false;
 	schedpoint(SCHED_DROPS_ACQUIRE);
+	// Pairs with the release in drops_release.
 	return atomic_ptr_cas_acquire(&drops.runner, NULL, p);
 }
 
@@ -326,6 +328,7 @@ static void open_batch(void)
 
 bool drops_take(struct drops_object *o)
 {
+	RT_ASSERT(drops_runs(proc_self()));
 	if (!drops_open() && drops_ready() != 0)
 		open_batch();
 	if (drops.left == 0)
@@ -341,7 +344,7 @@ struct mspan *drops_end(unsigned n)
 {
 	struct mspan *list = drops.batch, *last = list;
 
-	RT_ASSERT(drops_finished());
+	RT_ASSERT(drops_runs(proc_self()) && drops_finished());
 	while (last->next && --n != 0)
 		last = last->next;
 	drops.batch = last->next;
@@ -353,13 +356,14 @@ struct mspan *drops_end(unsigned n)
 
 void drops_requeue(struct mspan *s)
 {
+	RT_ASSERT(drops_runs(proc_self()));
 	queue(s);
 }
 
 // ---- rt_drop_now ----
 
-// put_back gives the waiting objects of a span the turn that objects get which
-// die now.
+// put_back gives the waiting objects of a span the turn of objects that die
+// now.
 static void put_back(struct mspan *s)
 {
 	for (unsigned w = 0; w < s->nwords; w++) {
@@ -406,6 +410,7 @@ void drops_pick(struct mspan *s, uint32_t slot)
 	struct deadwords *d = deadbits_word(s, bit / 64);
 	uint64_t x = UINT64_C(1) << (bit % 64);
 
+	RT_ASSERT(stw_stopped() && drops.now);
 	if (!(deadbits_dead(d) & x)) {
 		count_dead(s, true);
 		s->condemned = 1;
@@ -414,8 +419,9 @@ void drops_pick(struct mspan *s, uint32_t slot)
 	drops.left++;
 }
 
-// A page with an object that waits for its drop is not freed meanwhile.  So
-// only then its span is looked at.
+// take_page takes the next picked object of a page.  A page with an object that
+// waits for its drop is not freed meanwhile.  Any other page may be, so its
+// span must not be looked at.
 static bool take_page(uint64_t page, struct drops_object *o)
 {
 	const struct linewords *lines = arena_lines(page);
@@ -435,6 +441,7 @@ static bool take_page(uint64_t page, struct drops_object *o)
 
 bool drops_take_now(unsigned kind, uint64_t *page, struct drops_object *o)
 {
+	RT_ASSERT(drops_runs(proc_self()) && drops.now);
 	if (drops.left == 0)
 		return false;
 	while (pageword_kind(arena_pageword(*page)) != kind ||
@@ -471,6 +478,7 @@ static void thin_queue(void)
 
 void drops_end_now(void)
 {
+	RT_ASSERT(drops_runs(proc_self()) || stw_stopped());
 	drops.now = false;
 	drops.loose = true;
 	thin_queue();
@@ -485,8 +493,8 @@ static bool page_has_dead(uint64_t page)
 }
 
 // next_dead_span is drops_next_span for spans with dead objects.  The world may
-// be running: a page with a dead object is not freed meanwhile, so only then
-// its span is looked at.
+// be running.  A page with a dead object is not freed meanwhile.  Any other
+// page may be, so its span must not be looked at.
 static struct mspan *next_dead_span(uint64_t *page)
 {
 	uint64_t end = arena_used() >> RT_PAGE_SHIFT;
@@ -546,6 +554,7 @@ void drops_abandon(const struct rt_proc *p)
 {
 	if (!drops_runs(p))
 		return;
+	RT_ASSERT(p == proc_self() || stw_stopped());
 	if (drops.now)
 		spare();
 	drops_release(p);
@@ -555,6 +564,7 @@ void drops_fork_child(const struct rt_proc *self)
 {
 	const struct rt_proc *p = atomic_ptr_load_relaxed(&drops.runner);
 
+	RT_ASSERT(stw_stopped());
 	if (p && p != self)
 		drops_abandon(p);
 }
@@ -585,7 +595,8 @@ static void count_span(struct counted *c, const struct mspan *s)
 	c->spans++;
 }
 
-// check_list counts in the spans of a list, of which there are at most limit.
+// check_list counts in the spans of a list, which must have at most limit
+// spans.
 static const char *check_list(const struct mspan *list, uint64_t limit,
 			      struct counted *c)
 {
@@ -599,7 +610,8 @@ static const char *check_list(const struct mspan *list, uint64_t limit,
 	return NULL;
 }
 
-// count_all counts in all spans, and those that say that they are queued.
+// count_all counts in all spans, and returns how many of these say that they
+// are queued.
 static uint64_t count_all(struct counted *c)
 {
 	uint64_t page = 0, queued = 0;

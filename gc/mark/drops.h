@@ -9,19 +9,20 @@
 // drops_keep gives the dead their marks again, so that sweeping leaves them,
 // and queues their spans.
 //
-// A span in which rt_drop_now has dropped objects is condemned.  When it is in
-// no queue, all that was dropped in it is loose: it leads to nothing, and stays
-// only while something refers to it.  Markers must know it, so they look at
-// each object of all kinds with destructors while there may be some.  A
-// collection that finds a loose object clears it, so that it leads to nothing
-// when its span comes into the queue again.
+// A span in which rt_drop_now has dropped objects is condemned.  While it is
+// not in the queue, all objects that were dropped in it are loose.  A loose
+// object leads to nothing, and stays only while something refers to it.
+// Markers must know which objects are loose.  So while there may be some, they
+// look at each object of every kind with destructors.  A collection that finds
+// a loose object clears it, so that it leads to nothing when its span is queued
+// again.
 //
-// The queue has two parts.  What is dropped is the batch: all that had died
-// when it was opened.  What dies meanwhile has the other turn (deadbits.h) and
-// waits in the next part.  When the last drop of the batch has begun and
-// returned, its objects are freed, and not before.  So objects that died in one
-// collection stay together.  A span with dead of both turns is in the batch,
-// and moves on when the batch ends.
+// The queue has two parts.  The first is the batch, whose objects are dropped:
+// all that had died when the batch was opened.  An object that dies meanwhile
+// has the other turn (deadbits.h) and waits in the next part.  The objects of
+// the batch are freed only after its last drop has returned.  So objects that
+// died in one collection stay together.  A span with dead of both turns is in
+// the batch, and moves on when the batch ends.
 //
 // A queued span belongs to the queue: no cache and no set has it, so its slots
 // are freed without a stop.  Its own objects may be freed by hand meanwhile.
@@ -36,28 +37,29 @@
 #include "runtime/spans/deadbits.h"
 #include "gc/mark/layout.h"
 
-// mspan.condemned of a large object that a collection has found loose.  It is
-// not cleared, and never leads on again, even while another rt_drop_now runs.
+// mspan.condemned of a large object that a collection has found loose.  Such an
+// object is not cleared, but never leads on again, even while another
+// rt_drop_now runs.
 enum { DROPS_LOOSE = 2 };
 
 struct drops {
 	atomic_u64 ready;    // dead objects whose drop has not begun
 	atomic_ptr runner;   // P of the thread that runs them; NULL: none
-	uint64_t left;	     // of the batch, or of rt_drop_now
+	uint64_t left;	     // drops to begin, of the batch or of rt_drop_now
 	struct mspan *batch; // linked by next, like those below
-	struct mspan *at;    // the first of the batch that may have some left
-	unsigned at_word;    // of that
+	struct mspan *at;    // the first of the batch that may have drops left
+	unsigned at_word;    // of that span
 	struct mspan *next;
 	struct mspan *next_last; // undefined if next is NULL
 	unsigned turn;		 // of the batch; what dies has the other
 	atomic_u32 open;	 // 1: there is a batch
-	bool now;		 // rt_drop_now has taken that turn
-	bool mixed;		 // some of what waits stays with what a batch
-				 // that was put back has dropped
-	bool loose;		 // some may be loose
-	bool deep;		 // the dead lead on; in a marking
+	bool now;		 // rt_drop_now has the turn of the batch
+	bool mixed;		 // objects that wait belong to a batch that was
+				 // put back after some of its drops
+	bool loose;		 // some objects may be loose
+	bool deep;		 // the dead lead on; only in a marking
 	uint64_t died;		 // objects, in the last collection
-	uint64_t waited;	 // bytes of those that had died before, in it
+	uint64_t waited;	 // bytes of those that died before it and wait
 };
 
 RT_GLOBAL struct drops drops;
@@ -66,7 +68,7 @@ RT_GLOBAL struct drops drops;
 void drops_reset(void);
 
 // drops_next_span returns the next span of a kind with destructors that begins
-// at page *page or behind it, or NULL.  The world must be stopped.
+// at page *page or later, or NULL.  The world must be stopped.
 struct mspan *drops_next_span(uint64_t *page);
 
 // ---- marking ----
@@ -75,8 +77,8 @@ struct mspan *drops_next_span(uint64_t *page);
 // be stopped, and no marker may be marking.
 void drops_hide(void);
 
-// The numbers of dead objects that a marking has counted by mistake, and of
-// those that it has found dead.
+// The dead objects that a marking has counted as marked, by mistake, and
+// whether some of the dead must lead on.
 struct drops_found {
 	uint64_t objects;    // marked
 	uint64_t bytes;	     // of these
@@ -98,8 +100,9 @@ RT_INLINE bool drops_stays(const struct mspan *s)
 	return s->queued || (drops.now && s->condemned != DROPS_LOOSE);
 }
 
-// drops_leading returns the dead objects of a word of a span, as bits, whose
-// references must be followed when it is time to mark what the dead reach.
+// drops_leading returns, as bits, the dead objects in the deadwords *d of a
+// span whose references must be followed when it is time to mark what the dead
+// reach.
 RT_INLINE uint64_t drops_leading(const struct mspan *s,
 				 const struct deadwords *d)
 {
@@ -153,8 +156,8 @@ RT_INLINE bool drops_open(void)
 	return atomic_u32_load_relaxed(&drops.open) != 0;
 }
 
-// drops_acquire makes a P the one whose thread runs destructors.  Returns false
-// if there is one.  drops_release ends that, if p is the one.
+// drops_acquire makes p the P whose thread runs destructors.  Returns false if
+// there is such a P already.  drops_release ends that, if p is that P.
 bool drops_acquire(struct rt_proc *p);
 void drops_release(const struct rt_proc *p);
 
@@ -172,9 +175,10 @@ struct drops_object {
 	void *arg;
 };
 
-// drops_take takes the next object of the batch, whose drop has begun then; if
-// there is no batch, it opens one first.  Returns false if nothing is left. The
-// caller must run destructors, here and below.
+// drops_take takes the next object of the batch, and with that begins the
+// object's drop.  If there is no batch, it opens one first.  Returns false if
+// nothing is left.  The caller of this function and of those below must be the
+// thread that runs destructors.
 bool drops_take(struct drops_object *o);
 
 // drops_finished tells whether a batch is open and has nothing left.
@@ -185,23 +189,23 @@ RT_INLINE bool drops_finished(void)
 
 // drops_end takes up to n spans off a batch that is finished, and returns them
 // linked by next.  The caller must free their dropped objects before it polls,
-// and give drops_requeue those in which others have died meanwhile.  With the
-// last span the batch ends.
+// and pass to drops_requeue those spans in which other objects have died
+// meanwhile.  With the last span the batch ends.
 struct mspan *drops_end(unsigned n);
 void drops_requeue(struct mspan *s);
 
 // ---- rt_drop_now ----
 
 // drops_begin_now puts an open batch back into the queue.  Then drops_pick
-// makes the object of a slot dead, unless its drop has begun.  The world must
-// be stopped, and all mcaches flushed.  drops_take_now takes the picked objects
-// one by one; *page is 0 at first.  When that has returned false, the caller
-// must call drops_end_now.
+// makes the object of a slot dead; its drop must not have begun.  The world
+// must be stopped, and all mcaches flushed.  drops_take_now takes the picked
+// objects one by one; *page is 0 at first.  When that has returned false, the
+// caller must call drops_end_now.
 //
 // drops_abandon ends the destructors of P p, if its thread runs some.  An
-// object that was picked and not yet dropped is what it was before.  Some that
-// waited may be alive again; the next collection finds them dead.  The world
-// must be stopped, or p must be the calling thread's and attached.
+// object that was picked and not yet dropped becomes what it was before.  But
+// some that had waited may become alive; the next collection finds them dead.
+// The world must be stopped, or p must be the calling thread's and attached.
 void drops_begin_now(void);
 void drops_pick(struct mspan *s, uint32_t slot);
 bool drops_take_now(unsigned kind, uint64_t *page, struct drops_object *o);
@@ -213,7 +217,7 @@ void drops_abandon(const struct rt_proc *p);
 void drops_fork_child(const struct rt_proc *self);
 
 // drops_check returns NULL if all invariants hold, otherwise what does not.
-// The world must be stopped.  rt_heap_verify and debug builds call it.
+// The world must be stopped.  rt_heap_verify calls it.
 const char *drops_check(const struct drops *d);
 
 #endif

@@ -7,7 +7,7 @@
 // has a mark.  While the handler runs, its frames are below the mark.  After it
 // was left, frames that reach as far down overwrite the mark.  Only an array
 // larger than the mark, to which its function does not write, could leave all
-// of it.
+// of it intact.
 #ifndef GC_MARK_FRAMEMARK_H
 #define GC_MARK_FRAMEMARK_H
 
@@ -26,9 +26,9 @@ struct framemark {
 void framemark_set(struct framemark *m);
 
 // framemark_calls tells whether the call that has the mark is still under way,
-// and the frame is of a function that it has called.  On another stack than the
-// attached one the position alone decides, since the memory of the mark may be
-// gone.
+// and the frame is of a function that it has called.  If the frame or the mark
+// is on another stack than the attached one, the position alone decides, since
+// the memory of the mark may be gone.
 bool framemark_calls(const struct framemark *m, const void *frame);
 
 #endif

@@ -33,7 +33,7 @@ struct gain {
 	bool off;		  // helpers do not pay
 	bool few;		  // the last marking had < GAIN_WORDS words
 	uint32_t interval;	  // markings until the other way is tried
-	uint32_t since;		  // markings since then, or since off changed
+	uint32_t since;		  // markings since it was tried, or off changed
 };
 
 RT_GLOBAL struct gain gain; // of this process
@@ -48,6 +48,12 @@ struct gain_marking {
 
 // gain_call tells whether to call helpers in this marking.
 bool gain_call(struct gain *g);
+
+#ifdef RT_TEST
+// gain_always makes gain_call return true, as long as on is set.  The world
+// must be stopped, or there must be no heap.
+void gain_always(bool on);
+#endif
 
 // gain_note learns from a marking.
 void gain_note(struct gain *g, const struct gain_marking *marking);

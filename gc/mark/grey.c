@@ -140,7 +140,7 @@ enum grey_result grey_wide(struct marker *m, uint32_t pageword, struct grey *o)
 	if (class == 0)
 		return grey_large(m, pageword, o);
 	o->size = sizeclass_table[class].size;
-	// The granule of its bit may be 8 bytes behind its beginning.
+	// The granule of its bit may begin 8 bytes after the object does.
 	if (!sizeclass_is_aligned(class))
 		o->base -= o->base % RT_PAGE_SIZE % o->size;
 	if (pageword_kind(pageword) == KIND_TYPED)
@@ -201,7 +201,7 @@ static void publish_word(struct marker *m, atomic_u64 *markword)
 		grey_publish(m, e, markword);
 }
 
-// The granule of the mark may begin 8 bytes behind the object's base.
+// The granule of the mark may begin 8 bytes after the object's base.
 void grey_publish_object(struct marker *m, uintptr_t base)
 {
 	publish_word(m, grey_markword(m, base));
@@ -302,7 +302,7 @@ static uintptr_t base_of(const struct marker *m, const struct grey_place *p)
 		return mspan_object(
 		    arena_span((uint64_t)(p->base - m->base) >> RT_PAGE_SHIFT),
 		    0);
-	// The granule of its bit may be 8 bytes behind its beginning.
+	// The granule of its bit may begin 8 bytes after the object does.
 	if (!sizeclass_is_aligned(class))
 		return p->base -
 		       p->base % RT_PAGE_SIZE % sizeclass_table[class].size;
@@ -379,7 +379,8 @@ static bool show(struct marker *m, const struct grey_place *p)
 }
 
 // The first whole granule of most objects is in their first 16 bytes, but that
-// of one of 24 bytes need not be.  Marks of large objects are never kept back.
+// of an object of 24 bytes need not be.  Marks of large objects are never kept
+// back.
 enum grey_result grey_settle(struct marker *m, uintptr_t w, uint32_t pageword,
 			     struct grey *o)
 {

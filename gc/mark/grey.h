@@ -25,8 +25,8 @@
 // with RT_KIND_SERIAL or RT_KIND_ONCE, because only one marker may trace such
 // an object.
 //
-// A word from a stack refers to an object with RT_KIND_BASE wherever it points
-// to.  It is replaced by the object's base before it is pushed
+// A word from a stack refers to an object with RT_KIND_BASE wherever in the
+// object it points.  It is replaced by the object's base before it is pushed
 // (grey_from_stack), so all words are treated alike from there on.
 #ifndef GC_MARK_GREY_H
 #define GC_MARK_GREY_H
@@ -98,15 +98,16 @@ enum { GREY_PASSED = 64 };
 // Words that a marker copies at once from where memory may be unmapped.
 enum { GREY_COPY = 2048 };
 
-// One marker, on cache lines of its own.  Its thread alone reads and writes it.
-// work_check checks the part that others give work to, grey_check what is kept.
+// One marker, on cache lines of its own.  Its thread alone reads and writes it,
+// except for what other markers give it in work.  work_check checks the part
+// that others give work to, grey_check what is kept.
 struct marker {
 	RT_CACHE_ALIGNED uintptr_t base; // of the heap
 	uint64_t used;			 // bytes of the heap
-	atomic_u64 *markwords;		 // from that of its first granules on
+	atomic_u64 *markwords;		 // of the heap, from its start on
 	bool halves;			 // objects of 24 bytes may exist
 	bool typed;			 // typed objects may exist
-	uint32_t bases;			 // of grey_bases, those that exist
+	uint32_t bases;			 // bits of grey_bases whose kinds exist
 	unsigned alloc_line;
 	unsigned mark_line;
 	bool keeps;		       // some entry of kept has marks
@@ -118,9 +119,9 @@ struct marker {
 	uint64_t stack_bytes;	       // of stacks scanned
 	uint64_t globals_bytes;	       // of root ranges scanned
 	uint64_t past_end_objects;     // kept by a word equal to their end
-	uint64_t uncounted;	       // objects that another marker counted
+	uint64_t uncounted;	       // objects that another one counted too
 	uint64_t objects[GREY_COUNTS]; // marked, by grey_index
-	uint32_t counted;	       // kinds to clear in it and in met
+	uint32_t counted;	       // kinds to clear in objects and in met
 	struct grey_kept kept[GREY_KEPT];
 	uintptr_t tracing; // the object whose references are told; 0: roots
 	bool roots_again;  // root callbacks must be called again

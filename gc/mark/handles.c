@@ -5,6 +5,7 @@
 
 #include "runtime/base/bits.h"
 #include "runtime/os/throw.h"
+#include "runtime/world/stw.h"
 #include "runtime/pages/arena.h"
 
 enum {
@@ -116,7 +117,7 @@ static void block_release(struct handles_block *b)
 {
 	void *base = (void *)block_base(b);
 
-	RT_ASSERT(b->nfree == block_words());
+	RT_ASSERT(mutex_held(&handles.lock) && b->nfree == block_words());
 	atomic_u32_store_relaxed(&b->ready, 0);
 	unlink_block(&handles.partial, b);
 	link_block(&handles.released, b);
@@ -190,6 +191,7 @@ static bool any_partial(void)
 // take moves free words from blocks to mc, which has none.
 static void take(struct rt_mcache *mc)
 {
+	RT_ASSERT(mutex_held(&handles.lock));
 	while (mc->nhandles < HANDLES_BATCH && any_partial()) {
 		struct handles_block *b = handles.partial;
 
@@ -234,6 +236,7 @@ static RT_NOINLINE void put_some(struct rt_mcache *mc, unsigned n)
 
 void handles_flush(struct rt_mcache *mc)
 {
+	RT_ASSERT(mc == rt_thread_tls->mc || stw_stopped());
 	if (mc->nhandles != 0)
 		put_some(mc, mc->nhandles);
 }
@@ -253,6 +256,7 @@ rt_handle *handles_new(struct rt_mcache *mc, uintptr_t obj)
 {
 	uintptr_t at;
 
+	RT_ASSERT(mc == rt_thread_tls->mc);
 	if (RT_UNLIKELY(mc->nhandles == 0) && !refill(mc))
 		return NULL;
 	mc->nhandles--;
@@ -265,7 +269,8 @@ rt_handle *handles_new(struct rt_mcache *mc, uintptr_t obj)
 RT_INLINE bool in_table(uintptr_t at)
 {
 	// The table's base was written before its length became more than 0, so
-	// a thread that reads such a length reads the base too.
+	// a thread that reads such a length reads the base too.  Pairs with the
+	// release in table_grow.
 	uint64_t bytes = atomic_u64_load_acquire(&handles.bytes);
 
 	return bytes != 0 && at - handles.base < bytes && at % WORD == 0;
@@ -303,6 +308,7 @@ void handles_set(rt_handle *h, uintptr_t obj)
 
 bool handles_free(struct rt_mcache *mc, rt_handle *h)
 {
+	RT_ASSERT(mc == rt_thread_tls->mc);
 	if (RT_UNLIKELY(!is_used((uintptr_t)h)))
 		return false;
 	list_push(&mc->handles, (uintptr_t)h);
@@ -361,7 +367,8 @@ void handles_fini(void)
 
 // ---- invariants ----
 
-// count_list adds to *n the blocks of a list that are ready, or not.
+// count_list adds to *n the number of blocks in a list.  All of them must have
+// memory, or none, as ready says.
 static const char *count_list(const struct handles_block *b, bool ready,
 			      size_t *n)
 {

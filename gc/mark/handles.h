@@ -3,12 +3,13 @@
 // Go: none.
 //
 // A handle is a word in a table that grows in place.  The table is cut into
-// blocks; marking reads the blocks that have a handle in use as exact words,
-// side by side.
+// blocks.  Marking reads all words of the blocks that have a handle in use, as
+// exact words; adjacent blocks are one range.
 //
 // A free word has its highest bit set, which no address has, and links to the
 // next free word of its list.  So freeing a handle twice is noticed, and
-// marking ignores free words like any that lie outside the heap.  The lists:
+// marking ignores free words, as it does all words that point outside the heap.
+// The lists:
 //
 //   - each mcache keeps up to HANDLES_KEPT free words, and is used without a
 //     lock by its own thread;
@@ -50,7 +51,7 @@ struct handles_block {
 
 struct handles {
 	struct mutex lock;	// protects what follows
-	struct systable words;	// handles; the prefix is that of nblocks
+	struct systable words;	// the words; the first nblocks() blocks exist
 	struct systable blocks; // struct handles_block, one for each block
 	atomic_u64 bytes;	// of words that blocks were made of; raised
 				// last, read by any thread
@@ -69,13 +70,13 @@ RT_GLOBAL struct handles handles;
 rt_handle *handles_new(struct rt_mcache *mc, uintptr_t obj);
 
 // handles_free frees a handle; mc is that of the calling thread.  Returns false
-// if h is no handle, or freed.  handles_free_beside is handles_free for a
-// thread that no stop waits for.  That thread must have the right to stop the
-// world.
+// if h is no handle, or is free already.  handles_free_beside is handles_free
+// for a thread that no stop waits for.  That thread must have the right to stop
+// the world.
 bool handles_free(struct rt_mcache *mc, rt_handle *h);
 bool handles_free_beside(rt_handle *h);
 
-// handles_used tells whether h is a handle, and not freed.
+// handles_used tells whether h is a handle that is not free.
 bool handles_used(const rt_handle *h);
 
 // handles_set stores a word into a handle that is used; its highest bit must
@@ -87,9 +88,10 @@ void handles_flush(struct rt_mcache *mc);
 
 void handles_fini(void);
 
-// handles_next finds the next words to scan, from *lo on, which is 0 at first:
-// blocks side by side that have handles.  It sets [*lo, *hi), and returns false
-// if there are none.  The world must be stopped.
+// handles_next finds the next words to scan: those of adjacent blocks that have
+// handles.  It sets [*lo, *hi) to them.  *lo must be 0 at first; later calls
+// continue at *hi.  Returns false if there are none.  The world must be
+// stopped.
 bool handles_next(uintptr_t *lo, uintptr_t *hi);
 
 // handles_check returns NULL if all invariants hold, otherwise what does not.

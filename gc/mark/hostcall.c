@@ -71,6 +71,6 @@ void hostcall_tell(const char *function)
 		text_str(&t, " ");
 		text_u64(&t, now.kind);
 	}
-	t.buf[t.len] = '\n'; // the null byte at the end has room for it
+	t.buf[t.len] = '\n'; // in place of the null byte at the end
 	oscall_write(STDERR, t.buf, t.len + 1);
 }

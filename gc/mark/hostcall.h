@@ -20,8 +20,8 @@
 
 #include "gc/mark/framemark.h"
 
-// A callback.  One of a type or of a kind is called by the name of that; a kind
-// without a name has a number.
+// A callback.  Reports name the callback of a type or a kind after its owner,
+// and a kind without a name by its number.
 struct hostcall {
 	const char *what;  // "trace callback"; NULL: no callback is under way
 	const char *owner; // "type" or "kind"; NULL: neither

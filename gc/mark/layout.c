@@ -3,7 +3,9 @@
 
 #include <string.h>
 
+#include "runtime/os/throw.h"
 #include "runtime/os/settings.h"
+#include "runtime/spans/kinds.h"
 
 struct layout layouts[KIND_COUNT];
 
@@ -23,6 +25,7 @@ void layout_set(unsigned kind, const rt_kind_desc *d)
 {
 	struct layout *l = &layouts[kind];
 
+	RT_ASSERT(!kinds_exists(kind));
 	*l = (struct layout){
 	    .how = d->layout,
 	    .flags = d->flags,
@@ -55,7 +58,8 @@ bool layout_format_ok(const rt_value_format *f)
 	       f->test_at >= (pair ? -1 : 0) && f->test_at <= (pair ? 1 : 0);
 }
 
-// tags_fit tells whether the tested word of every value of a part is in it.
+// tags_fit tells whether the tested word of every value of a part is in that
+// part.
 static bool tags_fit(size_t size, size_t ptrdata, const uint64_t *bitmap,
 		     int test_at)
 {

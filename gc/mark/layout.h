@@ -2,9 +2,9 @@
 //
 // Public: rt_kind_desc, rt_type (kind.h), rt_value_format (trace.h).
 //
-// The layouts of the kinds of every heap are fixed.  The layout of a registered
-// kind is written before the kind exists.  Markers and checkmark read it.  A
-// kind ends with the world stopped.
+// The layouts of the kinds that every heap has are fixed.  The layout of a
+// registered kind is written before the kind exists.  Markers and checkmark
+// read it.  A kind is ended only while the world is stopped.
 #ifndef GC_MARK_LAYOUT_H
 #define GC_MARK_LAYOUT_H
 
@@ -19,14 +19,15 @@ static_assert((int)KIND_HOST == (int)RT_KIND_FIRST, "one numbering");
 
 enum {
 	LAYOUT_NAME = 32, // bytes of a kind's name, with its end
-	// Behind the values of enum rt_layout: of RT_TYPED (typed.h).
+	// The layout of RT_TYPED (typed.h), which follows the values of enum
+	// rt_layout.
 	LAYOUT_BITS = RT_LAYOUT_TRACE + 1,
 };
 
 struct layout {
 	int how;	// enum rt_layout, or LAYOUT_BITS
 	uint32_t flags; // enum rt_kind_flags
-	bool formatted; // format is that of RT_LAYOUT_WORDS
+	bool formatted; // RT_LAYOUT_WORDS has values in format
 	char name[LAYOUT_NAME];
 	uint32_t born; // number of the registration; 0: a kind of every heap
 	rt_value_format format;
@@ -55,7 +56,7 @@ void layout_init(void);
 void layout_set(unsigned kind, const rt_kind_desc *d);
 
 // layout_format_ok and layout_type_ok tell whether what a host describes is in
-// order.  Neither may be null.
+// order.  f and t must not be NULL.
 bool layout_format_ok(const rt_value_format *f);
 bool layout_type_ok(const rt_type *t);
 
@@ -98,7 +99,8 @@ RT_INLINE const rt_type *layout_type_numbered(const struct layout *l,
 {
 	if (value >= l->ntypes)
 		return NULL;
-	// The host may fill an entry while other threads allocate.
+	// The host may fill an entry while other threads allocate.  Pairs with
+	// the host's store (rt_kind_desc.types).
 	return __atomic_load_n(&l->types[value], __ATOMIC_ACQUIRE);
 }
 

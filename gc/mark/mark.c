@@ -6,6 +6,7 @@
 #include "runtime/base/bits.h"
 #include "runtime/os/throw.h"
 #include "runtime/os/nanotime.h"
+#include "runtime/os/settings.h"
 #include "runtime/os/poison.h"
 #include "runtime/world/stw.h"
 #include "gc/mark/gain.h"
@@ -29,7 +30,8 @@ enum {
 	JOB_CHUNKS = 32,
 	// Words of overflow bits of one job: a few chunks of pages.
 	JOB_OVERFLOW = 32,
-	// The most jobs of stacks.  If they do not hold all Ps, each has more.
+	// The most jobs of stacks.  If JOB_ROOTS Ps in each are too few for all
+	// Ps, each job has more.
 	STACK_JOBS = 256,
 };
 
@@ -44,7 +46,7 @@ static struct {
 	uint32_t fiber_jobs; // registered stacks
 	uint32_t chunk_jobs;
 	bool past_end;	    // stacks are scanned for ends of objects
-	bool rescan;	    // the jobs are pages to be scanned again, instead
+	bool rescan;	    // the jobs are pages to be scanned again, not roots
 	uint32_t job_procs; // Ps of one job of stacks
 	// The first P of each job of stacks.  Written before work_open; the
 	// list of Ps does not change in a stop.
@@ -197,8 +199,8 @@ static uint32_t divide_up(size_t n, uint32_t d)
 	return (uint32_t)((n + d - 1) / d);
 }
 
-// cut_procs cuts the list of Ps into jobs and returns their number, so that no
-// marker has to search for the beginning of a job.
+// cut_procs cuts the list of Ps into jobs, so that no marker has to search for
+// the beginning of a job.  Returns the number of jobs.
 static uint32_t cut_procs(void)
 {
 	uint32_t n = 0, left = 0; // Ps that the newest job still lacks
@@ -448,8 +450,8 @@ static void repeat_roots(struct marker *m)
 	finish(m);
 }
 
-// rescan_left scans again what other markers have left to the opener: an object
-// at a time, beside no other marker.
+// rescan_left scans again what other markers have left to the opener: one
+// object at a time, while no other marker is busy.
 static void rescan_left(struct marker *m)
 {
 	for (uint64_t i = 0; i < overflow_words(m); i++)
@@ -479,10 +481,10 @@ static void finish_overflow(struct marker *m)
 }
 
 // mark_past_end scans stacks and registers a second time, when all else is
-// marked.  Without this rule nothing would keep what it marks, so those objects
-// are counted as kept by past_end alone.  The first scan does not look for
-// ends: most of what it found would be kept by other references too.  If an end
-// leads to the object of another stack, it scans once more.
+// marked.  Nothing but past_end keeps the objects that it marks, so they are
+// counted as kept by past_end alone.  The first scan does not look for ends:
+// most of what it found would be kept by other references too.  If an end leads
+// to an object that owns a stack, all stacks are scanned once more.
 static void mark_past_end(struct marker *m)
 {
 	mark.past_end = true;
@@ -497,8 +499,8 @@ static void mark_past_end(struct marker *m)
 
 // ---- the dead ----
 
-// mark_deep_span looks for dead objects of a span whose references stay, and
-// marks what these reach.
+// mark_deep_span looks for dead objects of a span whose references must be
+// followed, and marks what these reach.
 static void mark_deep_span(struct marker *m, const struct mspan *s)
 {
 	for (uint32_t slot = 0; slot < s->nelems; slot++) {
@@ -623,10 +625,9 @@ static void sum_objects(struct mark_result *r, const struct marker *m)
 }
 
 // cpu_spent returns the CPU time of m in nanoseconds since it joined or called.
-// A clock that the system refuses reads 0, and so does cpu_spent.
 static uint64_t cpu_spent(const struct marker *m)
 {
-	return m->cpu_before ? base_sub_sat(drain_cpu(m), m->cpu_before) : 0;
+	return base_elapsed(m->cpu_before, drain_cpu(m));
 }
 
 // sum_helper adds what only helpers count.
@@ -665,11 +666,11 @@ static void note_gain(void)
 {
 	struct gain_marking marking = {
 	    .called = drain.called,
-	    .wall_ns = drain.since ? base_sub_sat(nanotime(), drain.since) : 0,
+	    .wall_ns = base_elapsed(drain.since, nanotime()),
 	};
 
-	// If no helper came, perhaps busy elsewhere, the call has cost and
-	// gained nothing.
+	// If no helper came, perhaps because all were busy elsewhere, the call
+	// has cost nothing and gained nothing.
 	if (drain.called && work_joined() == &drain.first.work)
 		return;
 	for (struct work *w = work_joined(); w; w = w->next) {
@@ -682,7 +683,7 @@ static void note_gain(void)
 	gain_note(&gain, &marking);
 }
 
-struct mark_result mark_all(struct rt_proc *p, bool past_end)
+struct mark_result mark_all(struct rt_proc *p)
 {
 	struct marker *m = &drain.first;
 	struct mark_result r = {0};
@@ -697,7 +698,7 @@ struct mark_result mark_all(struct rt_proc *p, bool past_end)
 	mark_roots(m);
 	finish(m);
 	finish_overflow(m);
-	if (past_end)
+	if (settings.past_end != 0)
 		mark_past_end(m);
 	mark_dead(m, &dead);
 	trace_leave();

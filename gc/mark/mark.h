@@ -12,13 +12,13 @@
 #include "gc/mark/scan.h"
 #include "gc/mark/roots.h"
 
-// What a mark found.  Dead objects do not count.
+// What a marking found.  Dead objects do not count.
 struct mark_result {
 	uint64_t marked_bytes;
 	uint64_t marked_objects;
 	uint64_t scan_heap;    // bytes of scanned objects
 	uint64_t scan_stack;   // bytes of stacks
-	uint64_t scan_globals; // bytes of ranges
+	uint64_t scan_globals; // bytes of root ranges
 	uint64_t past_end_objects;
 	uint64_t helped_objects; // marked by helpers
 	uint64_t helped_cpu_ns;	 // CPU time of helpers
@@ -27,9 +27,9 @@ struct mark_result {
 };
 
 // mark_all marks all that is reachable.  The world must be stopped, and every
-// run retired.  With past_end, a word on a stack or in a register that equals
-// an object's end keeps that object.
-struct mark_result mark_all(struct rt_proc *p, bool past_end);
+// run retired.  With settings.past_end, a word on a stack or in a register that
+// equals an object's end keeps that object.
+struct mark_result mark_all(struct rt_proc *p);
 
 // mark_help marks with m beside the thread that has stopped the world, until
 // marking is over.  If it comes too late it does nothing.  m must be zeroed

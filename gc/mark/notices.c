@@ -36,8 +36,8 @@ void notices_add(const struct text *t)
 	set_lines(notices.next, notices.n + 1);
 }
 
-// The acquire pairs with the release in notices_done: the next line is the one
-// behind the last that another thread has taken.
+// The acquire pairs with the release in notices_done.  So this thread takes the
+// line after the last one that another thread has taken.
 bool notices_take(struct text *out)
 {
 	if (!telling && !atomic_u32_cas_acquire(&notices.telling, 0, 1))

@@ -1,4 +1,4 @@
-// notices.h - lines for the host that were found while the world was stopped.
+// notices.h - lines of text for the host, written while the world is stopped.
 //
 // Go: none.
 //
@@ -7,8 +7,8 @@
 // taken before the next stop stays in front of the lines that this stop adds.
 //
 // A thread is not stopped while it takes a line, so only threads that take
-// lines must exclude each other.  They do so by telling.  A thread keeps
-// telling over many lines, even while the host's handler runs.  There the
+// lines must exclude each other.  The flag telling does that.  A thread keeps
+// the flag for many lines, even while the host's handler runs.  There the
 // thread may be stopped, and a collection may add lines.  Inside the handler
 // the thread itself may take these.
 #ifndef GC_MARK_NOTICES_H
@@ -22,7 +22,7 @@ enum { NOTICES_MAX = 72 };
 struct notices {
 	struct text line[NOTICES_MAX];
 	uint32_t n;	    // lines; stopper
-	uint32_t next;	    // of them, to be taken; teller, or stopper
+	uint32_t next;	    // number of the next to take; teller, or stopper
 	atomic_u32 left;    // lines to be taken; teller, or stopper
 	atomic_u32 telling; // 1: a thread takes lines
 };
@@ -41,9 +41,9 @@ RT_INLINE uint32_t notices_left(void)
 	return atomic_u32_load_relaxed(&notices.left);
 }
 
-// notices_take takes the next line.  Returns false if there is none, and while
-// another thread takes lines.  The caller must be a thread that a stop waits
-// for.  notices_done must follow the last call.
+// notices_take takes the next line.  Returns false if there is none, or if
+// another thread is taking lines.  The caller must be a thread that a stop
+// waits for.  notices_done must follow the last call.
 bool notices_take(struct text *out);
 void notices_done(void);
 

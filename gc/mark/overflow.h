@@ -5,16 +5,16 @@
 // A marker that has no room for what a marked object refers to sets the bit of
 // the object's page, and then raises the flag.  Any marker may lower the flag
 // at any time, and then take bits and scan their pages, while others go on to
-// mark and to set bits.  Both are exchanges.  So each bit is taken by one
-// marker, and none is lost that is set meanwhile: it is taken too, or the flag
-// is up again.  If a bit was set again, its object was scanned before or is
-// scanned twice, which does no harm.
+// mark and to set bits.  Lowering the flag and taking bits are exchanges.  So
+// each bit is taken by one marker, and a bit that is set meanwhile is not lost:
+// it is taken too, or the flag is up again.  A page whose bit is set twice may
+// be scanned twice, which does no harm.
 //
 // A scan passes over objects without a mark.  So a marker must show the
 // object's mark before it sets the bit (scan_overflow).
 //
-// Objects of some kinds may be scanned again by the opener of the marking only.
-// A marker that has taken the bits of their pages leaves them to the opener.
+// Only the opener of the marking may scan objects of some kinds again.  A
+// marker that has taken the bits of their pages leaves them to the opener.
 //
 // Nothing here needs exclusion from outside.
 #ifndef GC_MARK_OVERFLOW_H
@@ -47,8 +47,8 @@ bool overflow_lower(void);
 uint64_t overflow_take(uint64_t i);
 
 // overflow_leave sets again, for the opener, some of the bits that
-// overflow_take has returned.  overflow_lower_left returns whether there may be
-// such.
+// overflow_take has returned.  overflow_lower_left lowers the flag that says
+// that there are such bits, and returns whether it was up.
 void overflow_leave(uint64_t i, uint64_t bits);
 bool overflow_lower_left(void);
 

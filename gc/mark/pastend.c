@@ -44,8 +44,8 @@ static RT_NOINLINE void keep_any(struct marker *m, uintptr_t w)
 		keep(m, w - 1);
 }
 
-// keep_small keeps the object of a class that ends at w.  It can only be the
-// one that begins its size before w.  A bit at base says that an object begins
+// keep_small keeps the object of a class that ends at w.  Its base can only be
+// w minus the size of the class.  A bit at base says that an object begins
 // there; if that object is of another class, it ends elsewhere.
 RT_INLINE void keep_small(struct marker *m, uintptr_t w, unsigned class)
 {

@@ -66,7 +66,7 @@ static void rescan_object(struct marker *m, const struct mspan *s,
 		rescan_words(m, base, end);
 		return;
 	}
-	// The stack is empty, so all of it has room for what this object leads
+	// With an empty stack, all of it has room for what this object leads
 	// to.
 	drain_stack(m);
 	trace_again(m, kind, base, end - base);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "runtime/os/throw.h"
+#include "runtime/world/stw.h"
 #include "gc/mark/hostcall.h"
 
 enum { ROOM_MIN = 64 }; // callbacks of the first table
@@ -110,6 +111,7 @@ void rootfns_call(size_t i, rt_tracer *t)
 	const struct rootfn *e = &rootfns.entry[i];
 	struct hostcall before = begin(i);
 
+	RT_ASSERT(stw_stopped());
 	rootfns.calling = true;
 	e->fn(t, e->arg);
 	rootfns.calling = false;

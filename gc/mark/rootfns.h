@@ -21,7 +21,7 @@ struct rootfns {
 	struct rootfn *entry;
 	size_t n;
 	size_t room;  // of entry
-	bool calling; // a callback is called; stopper only
+	bool calling; // a callback is running; stopper only
 };
 
 RT_GLOBAL struct rootfns rootfns;

@@ -162,6 +162,7 @@ static struct roots_entry *entry_new(uintptr_t lo, uintptr_t hi)
 	struct roots_entry *e;
 	uint32_t *link;
 
+	RT_ASSERT(mutex_held(&roots.lock));
 	if (roots.n == roots.room && !table_grow())
 		return NULL;
 	link = link_to(lo, hi);
@@ -203,8 +204,10 @@ static bool label_make(struct roots_entry *e)
 static void entry_delete(uint32_t *link)
 {
 	uint32_t i = *link;
-	const struct roots_entry *last = &roots.entry[--roots.n];
+	const struct roots_entry *last;
 
+	RT_ASSERT(mutex_held(&roots.lock));
+	last = &roots.entry[--roots.n];
 	if (roots.entry[i].label)
 		fixalloc_free(&roots.labels, roots.entry[i].label);
 	*link = roots.entry[i].next;

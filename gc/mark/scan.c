@@ -149,8 +149,8 @@ uintptr_t scan_from_stack(struct marker *m, uintptr_t lo, uintptr_t hi)
 	return hi;
 }
 
-// leave_rest adds what exceeds a piece of the large object at base as a range.
-// Returns false if that is refused, after noting the overflow.
+// leave_rest adds a range: all of the large object at base but its first piece.
+// If there is no room for the range, it notes the overflow and returns false.
 static bool leave_rest(struct marker *m, uintptr_t base, uintptr_t hi)
 {
 	struct work_range rest = {.lo = base + WORK_PIECE,

@@ -40,8 +40,9 @@ static inline void scan_block(struct marker *m, uintptr_t lo, uintptr_t hi)
 // address from which on room was refused.
 uintptr_t scan_words(struct marker *m, uintptr_t lo, uintptr_t hi);
 
-// scan_is_reference tells whether a word is a reference: no address inside an
-// object, and none with a tag.  The word must lie in the heap's range.
+// scan_is_reference tells whether a word is a reference: the address of an
+// object, without a tag, and not an address inside the object.  The word must
+// lie in the heap's range.
 bool scan_is_reference(const struct marker *m, uintptr_t w);
 
 // scan_references is scan_words for references only.

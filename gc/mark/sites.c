@@ -5,6 +5,7 @@
 
 #include "runtime/os/throw.h"
 #include "runtime/os/sysmem.h"
+#include "runtime/world/stw.h"
 
 enum { ROOM_MIN = 64 };
 
@@ -80,7 +81,8 @@ static bool grow(void)
 	return true;
 }
 
-// get returns a site, made if it is new.  Returns NULL without memory.
+// get returns a site, which it makes if it is new.  Returns NULL if there is no
+// memory.
 static struct site *get(const struct site *key)
 {
 	uint32_t *slot = sites.n == 0 ? NULL : find(&sites, key);
@@ -97,8 +99,10 @@ static struct site *get(const struct site *key)
 
 bool sites_note(const struct site *key, const struct site_found *found)
 {
-	struct site *s = get(key);
+	struct site *s;
 
+	RT_ASSERT(stw_stopped());
+	s = get(key);
 	if (!s)
 		return false;
 	if (s->found.how < found->how)

@@ -1,11 +1,11 @@
-// sites.h - the words of types that tracecheck has found.
+// sites.h - the places that tracecheck has found.
 //
 // Go: none.
 //
 // A site is a place in the objects of one kind and type, whatever object it was
-// found in.  It is reported once, and once more when it is first found to lead
-// to an object that nothing else reaches.  Sites are kept for as long as the
-// heap lives.  A kind that is registered anew has new ones.
+// found in.  It is reported when more is wrong with it than was reported before
+// (enum site_target).  Sites are kept for as long as the
+// heap lives.  A kind that is registered anew has new sites.
 //
 // Only the thread that has stopped the world uses them.
 #ifndef GC_MARK_SITES_H
@@ -13,17 +13,21 @@
 
 #include "runtime/base/base.h"
 
-// What is known of the object that a site leads to.
+// What is known of the object that a site leads to, what is worse last.
 enum site_target {
 	SITE_NONE,
+	SITE_IGNORED, // a callback tells it, but RT_KIND_BASE ignores that
 	SITE_REACHED, // something else reaches it as well
 	SITE_LOST,    // nothing else does
 };
 
+// The offset of what a callback tells and no word has.
+#define SITE_NOWHERE UINT64_MAX
+
 // Where a site was found.
 struct site_found {
 	uintptr_t obj;
-	uint64_t at; // offset of the word
+	uint64_t at; // offset of the word, or SITE_NOWHERE
 	uintptr_t target;
 	uint8_t how; // enum site_target
 };
@@ -32,7 +36,7 @@ struct site {
 	unsigned kind;
 	uint32_t born;		 // of the kind's layout
 	uint64_t type;		 // address of the type, or what stands for it
-	uint64_t offset;	 // in the tail: in its first element
+	uint64_t offset;	 // in the tail: as in its first element
 	uint8_t told;		 // enum site_target: the most that was reported
 	struct site_found found; // in this collection
 };
@@ -47,9 +51,9 @@ struct sites {
 RT_GLOBAL struct sites sites;
 
 // sites_note notes that a site was found; all its fields up to offset identify
-// it.  If a site is found several times in one collection, the first time
-// counts.  But a time when it leads to a lost object comes before all others.
-// Returns false if the system refuses memory.
+// it.  If a site is found several times in one collection, the first find is
+// kept, unless a later find is the first that leads to a lost object.  Returns
+// false if the system refuses memory.
 bool sites_note(const struct site *key, const struct site_found *found);
 
 // sites_fini frees all sites.

@@ -114,6 +114,7 @@ static const char *check_stack(const struct rt_stack *s, size_t i)
 // enter puts a record into the table, which must have room.
 static void enter(struct rt_stack *s)
 {
+	RT_ASSERT(mutex_held(&roots.lock));
 	s->index = (uint32_t)stacks.n;
 	stacks.at[stacks.n++] = s;
 	stacks.ndown += !(s->flags & RT_STACK_UP);
@@ -124,9 +125,11 @@ static void enter(struct rt_stack *s)
 
 static void leave(struct rt_stack *s)
 {
-	struct rt_stack *last = stacks.at[--stacks.n];
+	struct rt_stack *last;
 
+	RT_ASSERT(mutex_held(&roots.lock));
 	RT_CHECK(check_stack(s, s->index));
+	last = stacks.at[--stacks.n];
 	stacks.at[s->index] = last;
 	last->index = s->index;
 	stacks.ndown -= !(s->flags & RT_STACK_UP);
@@ -135,8 +138,8 @@ static void leave(struct rt_stack *s)
 	free_record(s);
 }
 
-// check_own returns RT_OK if the stack of a thread's own can be registered, or
-// why not.
+// check_own returns RT_OK if p's own stack can be registered, otherwise the
+// error.
 static int check_own(const struct rt_proc *p)
 {
 	if (p->flags & RT_THREAD_EXACT || p->context.hi == 0)
@@ -377,6 +380,7 @@ void stacks_look(void)
 // threads, the host is told of one after each collection.
 static void warn_of(struct context *c)
 {
+	// Pairs with the release in stacks_take_warning.
 	if (c->told ||
 	    atomic_u32_load_acquire(&stacks.warning) != STACKS_WARN_NONE)
 		return;
@@ -401,6 +405,7 @@ static bool has_stack(const struct rt_proc *p)
 
 void stacks_look_again(void)
 {
+	RT_ASSERT(stw_stopped());
 	for (struct rt_proc *p = proc_first(); p; p = proc_next(p)) {
 		struct context *c = &p->context;
 
@@ -422,13 +427,14 @@ bool stacks_take_warning(uintptr_t *sp)
 		return false;
 	schedpoint(SCHED_STACKS_TAKE_WARNING);
 	*sp = stacks.lost;
-	// Pairs with the acquire in warn_of: the word was read.
+	// Pairs with the acquire in warn_of: lost was read before.
 	atomic_u32_store_release(&stacks.warning, STACKS_WARN_NONE);
 	return true;
 }
 
 void stacks_fork_child(void)
 {
+	RT_ASSERT(stw_stopped());
 	// The thread that has taken the warning does not exist in this process.
 	if (atomic_u32_load_relaxed(&stacks.warning) == STACKS_WARN_TAKEN)
 		atomic_u32_store_relaxed(&stacks.warning, STACKS_WARN_NONE);
@@ -477,6 +483,7 @@ void stacks_prefetch(size_t i)
 
 void stacks_settle(void)
 {
+	RT_ASSERT(stw_stopped());
 	atomic_u32_store_relaxed(&stacks.claimed, 0);
 }
 
@@ -526,7 +533,7 @@ static struct roots_range part_of(const struct rt_stack *s)
 	return r;
 }
 
-// Rows that are being collected.
+// Rows that are being gathered.
 struct rows {
 	struct work_range *row;
 	unsigned n;
@@ -546,8 +553,8 @@ static void rows_add(struct rows *rows, const struct roots_range *r,
 	};
 }
 
-// rows_add_frames adds a row of words that may be anything, and of values in
-// the format of all stacks and in another one, which may be NULL.
+// rows_add_frames adds rows for words that may be anything: as words, as values
+// in the format of all stacks, and as values in f, which may be NULL.
 static void rows_add_frames(struct rows *rows, const struct roots_range *r,
 			    enum work_words frames, const rt_value_format *f)
 {

@@ -1,14 +1,14 @@
-// stacks.h - stacks of the host, and what of a thread is scanned.
+// stacks.h - stacks of the host, and the parts of a thread that are scanned.
 //
 // Go: scanstack and the stacks of goroutines (mgcmark.go), which the scheduler
-// knows.  Here the host switches, and does not say so.
+// knows.  Here the host switches stacks without telling the heap.
 //
 // A registered stack has the address at which the host keeps its saved stack
 // pointer.  Which stacks run is found in a stop, from the stack pointers of the
-// stopped threads: they are sorted, and the table of stacks is walked once.
-// That is right at every instruction of a switch.  Before the stack pointer
-// moves the old stack runs; from then on the new one does, and the old one's
-// saved pointer was stored before.
+// stopped threads: they are sorted, and the table of stacks is walked once for
+// up to 256 threads.  That is right at every instruction of a switch.  Before
+// the stack pointer moves, the old stack runs.  From then on the new stack
+// runs, and the saved pointer of the old one is already stored.
 //
 // The table is an array of pointers.  Removal moves the last one into the gap.
 // Any thread may change the table while the world runs, under roots.lock.  It
@@ -35,18 +35,18 @@ struct stacks_label {
 // A registered stack.  stacks_check checks it.
 struct rt_stack {
 	atomic_u64 scanned; // number of the look in which an owned one was
-			    // claimed; first, where a free record has its link
+			    // claimed; first, because a free record links here
 	uint32_t index;	    // in the table; NONE: not registered
 	uint32_t flags;
 	uintptr_t lo;
 	uintptr_t hi;
 	uint64_t runs; // number of the last look that found a thread on it
-	const volatile void *sp; // of the variable that has it
+	const volatile void *sp; // address of the saved stack pointer
 	uintptr_t regs_lo;
 	uintptr_t regs_hi;
 	rt_frame *const volatile *frames; // NULL: none
 	struct stacks_label *label;	  // NULL: neither format nor name
-	struct context *own;		  // RT_STACK_THREAD: its thread's
+	struct context *own;		  // RT_STACK_THREAD: of its thread
 };
 
 enum stacks_warning {
@@ -64,17 +64,17 @@ struct stacks {
 	struct fixalloc records;
 	struct fixalloc labels;
 	uint64_t looks;	    // how often running stacks were looked for
-	atomic_u32 claimed; // an owned stack was, since stacks_settle
+	atomic_u32 claimed; // 1: one was claimed since stacks_settle
 	atomic_u32 warning; // enum stacks_warning
-	uintptr_t lost;	    // the stack pointer of that thread
+	uintptr_t lost;	    // stack pointer of the thread to tell of
 };
 
 RT_GLOBAL struct stacks stacks;
 
-// stacks_add registers a stack, which must be in order, for p's thread.  bounds
-// are found with RT_STACK_THREAD.  Returns RT_OK, and the stack in *out, or
-// RT_ENOMEM, RT_EEXIST if p's own stack is registered, RT_ENOENT if it is no
-// root.
+// stacks_add registers the stack that *d describes, for p's thread.  *d must be
+// in order.  With RT_STACK_THREAD the bounds are those of p's own stack.  Sets
+// *out and returns RT_OK, or returns RT_ENOMEM, RT_EEXIST if p's own stack is
+// already registered, or RT_ENOENT if that stack is no root.
 int stacks_add(const rt_stack_desc *d, struct rt_proc *p,
 	       struct rt_stack **out);
 
@@ -91,8 +91,8 @@ bool stacks_bounds(uintptr_t sp, uintptr_t *lo, uintptr_t *hi);
 // RT_ESTATE if that stack is registered.
 int stacks_set(struct context *c, uintptr_t lo, uintptr_t hi);
 
-// stacks_detach ends what p has registered as its own.  The child of a fork
-// calls it for each thread that it has lost.
+// stacks_detach ends the registration of p's own stack, if it is registered.
+// The child of a fork calls it for each thread that it has lost.
 void stacks_detach(struct rt_proc *p);
 
 void stacks_fini(void);
@@ -114,7 +114,7 @@ void stacks_fork_child(void);
 
 // stacks_look finds the stack that each thread runs on.  stacks_look_again must
 // be called when the root callbacks have returned.  These may have set bounds,
-// so only then it is known which threads run on an unknown stack.
+// so only then is it known which threads run on an unknown stack.
 void stacks_look(void);
 void stacks_look_again(void);
 
@@ -149,8 +149,8 @@ RT_INLINE bool stacks_was_told(const struct rt_stack *s)
 void stacks_settle(void);
 bool stacks_claimed(void);
 
-// stacks_format returns the format of one stack, or NULL.  Words of frames on
-// that stack count in it in addition to the format of all stacks.
+// stacks_format returns the format of one stack, or NULL.  Frames on that stack
+// are scanned in it, in addition to the format of all stacks.
 const rt_value_format *stacks_format(const struct rt_stack *s);
 
 // stacks_name returns the name of a stack, or NULL.
@@ -160,37 +160,37 @@ const char *stacks_name(const struct rt_stack *s);
 // stack that no thread runs on, or NULL.
 const rt_frame *stacks_frames(const struct rt_stack *s);
 
-// stacks_part_rows returns the number of rows of a part of a stack, or of
-// registers, whose words may be anything.  The rows are words, values in the
-// format of all stacks, and values in the format of the part.  frames is as for
-// stacks_rows.
+// stacks_part_rows fills row for a part of a stack, or for registers, whose
+// words may be anything, and returns the number of rows.  The rows are words,
+// values in the format of all stacks, and values in the format of the part.
+// frames is as for stacks_rows.
 enum { STACKS_PART_ROWS = 3 };
 unsigned stacks_part_rows(const struct roots_range *part,
 			  enum work_words frames,
 			  struct work_range row[STACKS_PART_ROWS]);
 
-// stacks_rows returns the number of rows to scan in a stack that no thread runs
-// on, and in the registers that belong to it.  frames says how a word that may
-// be anything counts: WORK_ANY, WORK_INSIDE or WORK_ENDS.  With WORK_ENDS the
-// rows have only such words.
+// stacks_rows fills row with what to scan of a stack that no thread runs on,
+// and of the registers that belong to it, and returns the number of rows.
+// frames says how a word that may be anything counts: WORK_ANY, WORK_INSIDE or
+// WORK_ENDS.  With WORK_ENDS the rows have only such words.
 enum { STACKS_ROWS = 6 };
 unsigned stacks_rows(const struct rt_stack *s, enum work_words frames,
 		     struct work_range row[STACKS_ROWS]);
 
-// stacks_trace tells what an owned stack holds (rt_trace_stack).
+// stacks_trace tells t the references in an owned stack (rt_trace_stack).
 void stacks_trace(rt_tracer *t, struct rt_stack *s);
 
 // The parts of a stopped thread that are scanned.  A part that does not exist
-// is an empty range.  If the stack that it runs on has a format, registers and
-// frames have it.
+// is an empty range.  If the stack that the thread runs on has a format,
+// registers and frames have it too.
 struct stacks_thread {
 	struct roots_range registers;
 	struct roots_range frames; // of the stack that it runs on
-	struct roots_range left;   // of its own one, if it runs on another
+	struct roots_range left;   // of its own stack, if it runs on another
 };
 
-// stacks_of_thread finds what of p's thread is scanned.  Returns false if that
-// is nothing.
+// stacks_of_thread finds the parts of p's thread that are scanned.  Returns
+// false if there are none.
 bool stacks_of_thread(struct rt_proc *p, struct stacks_thread *t);
 
 // stacks_fake_frame finds the next frame that the address sanitizer has moved

@@ -44,7 +44,7 @@ static void copy_plainly(void *to, uintptr_t from, size_t n)
 
 // copy returns false if some of [from, from + n) cannot be read.  The system
 // agreed to copy when static data became roots.  If it refuses now, the data
-// must be read all the same, and a thread outside must not unload it.
+// must be read all the same, and no unattached thread may unload it meanwhile.
 static bool copy(uint32_t tid, void *to, uintptr_t from, size_t n)
 {
 	int error = peek(tid, to, from, n);
@@ -74,8 +74,9 @@ size_t statics_copy(uint32_t tid, uintptr_t *to, size_t room, uintptr_t *lo,
 
 // ---- one object ----
 
-// add_segment adds the writable segment [lo, hi).  One too many becomes a part
-// of the last; what is between them and is not mapped is skipped later.
+// add_segment adds the writable segment [lo, hi).  If there is no room, the
+// last segment is widened to include it; unmapped memory between the two is
+// skipped later.
 static void add_segment(struct statics_walk *walk, uintptr_t lo, uintptr_t hi)
 {
 	struct statics_range *s = walk->segment;
@@ -112,8 +113,8 @@ static bool has_own(const struct statics_walk *walk)
 	return false;
 }
 
-// open_object finds the segments of an object.  A shared object that is this
-// library has none.
+// open_object finds the segments of an object.  If this library is a shared
+// object, its own segments are left out.
 static void open_object(struct statics_walk *walk, uintptr_t bias,
 			uintptr_t phdr, uint32_t phnum)
 {
@@ -139,8 +140,8 @@ static bool is_elf(const ElfW(Ehdr) * e)
 	       e->e_phentsize == sizeof(ElfW(Phdr));
 }
 
-// open_library opens an object whose first byte in the file is at bias, as
-// linkers make them.
+// open_library opens a library.  Linkers make libraries so that the first byte
+// of the file is at bias.
 static void open_library(struct statics_walk *walk, uintptr_t bias)
 {
 	ElfW(Ehdr) e;
@@ -170,16 +171,16 @@ static bool lenient(const struct statics_walk *walk)
 	return walk->restarts >= STATICS_RESTARTS;
 }
 
-// read_present reads the entry that the walk is at.  Returns false if that may
-// have been taken out since the walk came to it: its memory may hold another
-// entry by now, or none.
+// read_present reads the entry that the walk is at.  Returns false if that
+// entry may have been taken out since the walk came to it: its memory may hold
+// another entry by now, or none.
 static bool read_present(const struct statics_walk *walk, struct link_map *l)
 {
 	struct link_map before;
 
 	if (!copy(walk->tid, l, walk->entry, sizeof *l))
 		return false;
-	if (walk->before == 0) // the program's stays
+	if (walk->before == 0) // the program's entry stays
 		return true;
 	return l->l_addr == walk->bias &&
 	       (lenient(walk) || (uintptr_t)l->l_prev == walk->before) &&
@@ -299,7 +300,7 @@ bool statics_next(struct statics_walk *walk, struct statics_range *r)
 // ---- on and off ----
 
 // find_linker finds where the dynamic linker keeps its link map.  Returns false
-// if it does not say.
+// if the program does not say where.
 static bool find_linker(struct statics *found)
 {
 	const ElfW(Phdr) *ph = (const ElfW(Phdr) *)found->phdr;
@@ -319,7 +320,8 @@ static bool find_linker(struct statics *found)
 	return !dynamic || found->linker != 0;
 }
 
-// find_program sleeps while another thread changes the list of objects.
+// find_program finds the program itself.  It sleeps while another thread
+// changes the list of objects.
 static void find_program(struct statics *found)
 {
 	struct rt_proc *p = proc_self();

@@ -2,18 +2,19 @@
 //
 // Go: data and bss segments (moduledata, symtab.go).
 //
-// Which libraries there are is read from the dynamic linker's link map, in the
+// The list of libraries is read from the dynamic linker's link map, in the
 // stop.  No lock of the dynamic linker is taken: a stopped thread may hold it.
 // Threads that are not attached go on running, and may load and unload
 // libraries meanwhile.  So all of this memory is read through a system call,
 // which returns an error for what is not mapped any more.
 //
-// While a library is scanned its entry may be taken out, and its memory may be
-// used for another.  So a walk goes on from an entry only if that and the entry
-// before it still lead to each other, even at the end of the list.  Otherwise
-// the walk begins again, and passes over what it has met.  A thread may be
-// preempted while it takes an entry out, when the entry behind does not lead
-// back yet.  After some restarts the walk does without that link.
+// While a library is scanned, its entry may be taken out, and the entry's
+// memory may be used for another.  So a walk goes on from an entry only if that
+// entry and the one before it still lead to each other, even at the end of the
+// list.  Otherwise the walk begins again, and passes over the libraries that it
+// has met.  A thread may be preempted in the middle of taking an entry out.
+// Then the next entry does not lead back yet.  After some restarts the walk no
+// longer asks for the link back.
 //
 // Left out are pages that are read-only after relocation, thread-local
 // variables, and the data of this library, where markers leave stale words.
@@ -24,9 +25,9 @@
 
 enum {
 	STATICS_SEGMENTS = 8,  // writable segments of an object
-	STATICS_HOLES = 3,     // in them
+	STATICS_HOLES = 3,     // ranges to leave out
 	STATICS_RESTARTS = 64, // of one walk, until it is lenient
-	STATICS_MET = 128,     // more libraries are scanned again
+	STATICS_MET = 128,     // after a restart, more are scanned again
 };
 
 // No check: the dynamic linker owns what is at these addresses.
@@ -62,8 +63,9 @@ struct statics_walk {
 };
 
 // statics_set makes static data roots, or not.  Returns RT_OK, or RT_ENOTSUP if
-// the system refuses to copy memory, or the dynamic linker to tell what it has
-// loaded.  The caller must be attached.  It may sleep.
+// the system refuses to copy memory, or if the program does not say where the
+// dynamic linker keeps its link map.  The caller must be attached.  It may
+// sleep.
 int statics_set(bool on);
 
 // statics_begin begins a walk, and statics_next finds the next range, of whole

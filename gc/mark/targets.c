@@ -12,7 +12,7 @@ static size_t slots_bytes(size_t slots)
 	return slots * sizeof(struct target);
 }
 
-// make_room makes many hold some slots.
+// make_room makes many hold at least some number of slots.
 static bool make_room(struct targets *t, size_t slots)
 {
 	struct target *many;
@@ -31,7 +31,8 @@ static bool make_room(struct targets *t, size_t slots)
 
 bool targets_begin(struct targets *t, size_t n)
 {
-	// At least twice n, and no more than few has for TARGETS_FEW.
+	// At least twice n.  If n is at most TARGETS_FEW, at most the slots of
+	// few.
 	size_t slots = UINT64_C(2) << bits_len(n == 0 ? 0 : n - 1);
 
 	if (n <= TARGETS_FEW) {

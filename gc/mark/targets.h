@@ -38,8 +38,8 @@ bool targets_begin(struct targets *t, size_t n);
 // targets_end frees the memory of the table.
 void targets_end(struct targets *t);
 
-// targets_add adds an object, if it is not there yet, to which the word at an
-// offset leads.  There must be room.
+// targets_add adds the object at base, to which the word at offset at leads,
+// unless the table has that object already.  There must be room.
 void targets_add(struct targets *t, uintptr_t base, uint64_t at);
 
 // targets_find returns the target with a base, or NULL.

@@ -40,8 +40,8 @@ static void tell_roots_later(struct marker *m)
 	overflow_raise();
 }
 
-// tell_later notes what is told at the moment: an object, or the root
-// callbacks.
+// tell_later notes what is telling its references at the moment, an object or
+// the root callbacks, so that it tells them again.
 static void tell_later(struct marker *m)
 {
 	if (m->tracing != 0)
@@ -53,7 +53,7 @@ static void tell_later(struct marker *m)
 // mark_now marks the object of a word for which there is no room.  If the
 // object must be scanned, that is noted, and it is scanned when all else is
 // marked.  An object that must be traced when it is marked stays unmarked, and
-// what tells the reference is noted.
+// the object or callback that tells the reference is noted.
 static void mark_now(struct marker *m, uintptr_t word)
 {
 	struct grey o;
@@ -102,9 +102,10 @@ void trace_check_init(struct trace_check *c)
 	asker_init(&c->asker, TRACE_CHECK);
 }
 
-void trace_told_init(struct trace_told *told, struct targets *targets)
+void trace_told_init(struct trace_told *told, struct targets *targets,
+		     uintptr_t obj)
 {
-	*told = (struct trace_told){.targets = targets};
+	*told = (struct trace_told){.targets = targets, .obj = obj};
 	asker_init(&told->asker, TRACE_TOLD);
 }
 
@@ -125,7 +126,8 @@ bool trace_misses(uintptr_t word, bool inside, struct object *o)
 	       !trace_is_marked(o);
 }
 
-// check keeps a reference that leads to an unmarked object, with its name.
+// check keeps the first reference that leads to an unmarked object, with its
+// name.
 static void check(struct trace_check *c, uintptr_t word, uintptr_t at)
 {
 	struct object o;
@@ -141,15 +143,40 @@ static void check(struct trace_check *c, uintptr_t word, uintptr_t at)
 	c->at = at;
 }
 
-// note_told notes that the object that a word refers to was told.
-static void note_told(struct trace_told *told, uintptr_t word)
+// note_ignored keeps the first pointer that a callback told and RT_KIND_BASE
+// ignored.  If a word of the object refers to its target, only that word
+// counts.
+static void note_ignored(struct trace_told *told, uintptr_t word,
+			 const struct object *target)
+{
+	if (told->ignored != 0 || target->base == told->obj ||
+	    targets_find(told->targets, target->base))
+		return;
+	told->ignored = word;
+	told->ignored_label = told->asker.label;
+}
+
+// told_target returns the target that a word refers to, or NULL.
+static struct target *told_target(struct trace_told *told, uintptr_t word,
+				  uintptr_t at)
 {
 	struct object o;
-	struct target *target = NULL;
 
-	if (object_find(word & ~(uintptr_t)7, &o) &&
-	    (told->asker.inside || layout_refers(o.kind, o.base, word)))
-		target = targets_find(told->targets, o.base);
+	if (!object_find(word & ~(uintptr_t)7, &o))
+		return NULL;
+	if (told->asker.inside || layout_refers(o.kind, o.base, word))
+		return targets_find(told->targets, o.base);
+	// A word that is told by its address may be a number.
+	if (at == 0)
+		note_ignored(told, word, &o);
+	return NULL;
+}
+
+// note_told notes that the object that a word refers to was told.
+static void note_told(struct trace_told *told, uintptr_t word, uintptr_t at)
+{
+	struct target *target = told_target(told, word, at);
+
 	if (target) {
 		target->told = true;
 		if (told->asker.label.given && target->at < told->before &&
@@ -167,7 +194,7 @@ static RT_NOINLINE void ask(rt_tracer *t, uintptr_t word, uintptr_t at)
 	if (t->mode == TRACE_CHECK)
 		check((struct trace_check *)t, word, at);
 	else
-		note_told((struct trace_told *)t, word);
+		note_told((struct trace_told *)t, word, at);
 }
 
 // wants_label tells whether the label of a reference counts: after the first
@@ -219,7 +246,7 @@ RT_INLINE void tell(rt_tracer *t, uintptr_t word, uintptr_t at)
 }
 
 // address_of sets *w to the address that the value with a value word refers to.
-// Returns false if it is no reference.
+// Returns false if the value is no reference.
 RT_INLINE bool address_of(uint64_t tested, uint64_t word,
 			  const rt_value_format *f, uintptr_t *w)
 {
@@ -262,9 +289,10 @@ RT_INLINE size_t values_at(const rt_value_format *f)
 }
 
 // push_values_with tells values whose addresses are not shifted.  There must be
-// room for all.  What it needs of the format and of the tracer is in registers:
-// a store to the stack might change either, as far as the compiler knows.
-// apart: the tested word is not the value word.
+// room for all.  It copies what it needs of the format and of the tracer, so
+// that this stays in registers: as far as the compiler knows, a store to the
+// stack might change either.  apart says that the tested word is not the value
+// word.
 RT_NO_SANITIZE
 static inline void push_values_with(rt_tracer *t, uintptr_t lo, uintptr_t hi,
 				    const rt_value_format *f, bool apart)
@@ -316,8 +344,7 @@ static void tell_values(rt_tracer *t, uintptr_t lo, uintptr_t hi,
 		tell_value(t, lo + values_at(f), f);
 }
 
-// tell_part tells the references that a bitmap describes of the words of
-// [lo, hi).
+// tell_plain tells the words of [lo, hi) that a bitmap names.
 RT_NO_SANITIZE
 static void tell_plain(rt_tracer *t, uintptr_t lo, uintptr_t hi,
 		       const uint64_t *bitmap)
@@ -332,8 +359,8 @@ static void tell_plain(rt_tracer *t, uintptr_t lo, uintptr_t hi,
 		}
 }
 
-// A part of an object that a bitmap describes: its words, and up to where they
-// may be values.
+// A part of an object that a bitmap describes.  Its words before values may be
+// values or references.
 struct part {
 	uintptr_t lo;
 	uintptr_t hi;
@@ -341,8 +368,8 @@ struct part {
 	const uint64_t *bitmap;
 };
 
-// tell_formatted tells the values of a part.  The tested word of a value may be
-// behind the last value word, but must be in the part.
+// tell_formatted tells the values of a part.  The tested word of a value may
+// come after the last value word, but must be in the part.
 static void tell_formatted(rt_tracer *t, const struct part *p,
 			   const rt_value_format *f)
 {
@@ -386,9 +413,9 @@ static void tell_tail(rt_tracer *t, uintptr_t lo, uintptr_t hi,
 // The bytes that can be told in a row with room made once.
 enum { TRACE_BLOCK = SCAN_BLOCK };
 
-// tell_stack_values tells values of a stack, for which there must be room.
-// Where kinds want that, it tells the base of a value's object instead of the
-// value's address.
+// tell_stack_values tells values of a stack, for which there must be room.  For
+// objects of kinds with RT_KIND_BASE, it tells the base instead of the value's
+// address.
 static void tell_stack_values(struct marker *m, uintptr_t lo, uintptr_t hi,
 			      const rt_value_format *f)
 {
@@ -729,8 +756,8 @@ static inline void push_brief(struct rt_tracer *t, uintptr_t obj, uint64_t bits)
 //
 // Looking a type up, and reading its bitmap, takes longer than pushing the
 // references of most objects.  Objects of one kind and size often have one
-// type.  So what a marker has to know of the last one is in its own record,
-// where it can be read before the object has arrived.
+// type.  So a marker keeps in its own record what it has to know of the last
+// type.  It can read that before the object has arrived from memory.
 
 static struct grey_met *met_of(struct marker *m, unsigned kind, uint64_t size)
 {
@@ -791,8 +818,8 @@ static bool remember_header(struct grey_met *met, const struct layout *l,
 	return layout_type_in(l, word) == type;
 }
 
-// remember remembers the type of an object, of which bits describe all
-// references.  An even number of them side by side, from the first on, is
+// remember remembers the type of an object whose references are all described
+// by bits.  From the first reference on, an even number of adjacent ones is
 // pushed two at a time.
 static void remember(struct marker *m, unsigned kind, const rt_type *type,
 		     const struct grey *o, uint64_t bits)

@@ -14,17 +14,18 @@
 // and only what is not marked yet is pushed.
 //
 // An object with RT_KIND_ONCE is never marked without being traced, because
-// rt_trace_first must be 1 in that call.  If there is no room for a reference
-// to one, the object that refers to it is noted instead, and traced again with
-// an empty stack.  If a root callback tells it, all root callbacks are called
-// again.  It is noted once more only if the stack was filled with
-// references to objects that were unmarked when the round began.  So every
-// round marks something or is the last.
+// rt_trace_first must be 1 in the first call of its trace callback.  If there
+// is no room for a reference to one, the object that refers to it is noted
+// instead, and traced again with an empty stack.  If a root callback tells the
+// reference, all root callbacks are called again.  The object or the callbacks
+// are noted once more only if the stack was filled with references to objects
+// that were unmarked when the round began.  So every round marks something or
+// is the last.
 //
 // Objects with RT_KIND_SERIAL are traced by the marker that opened the marking.
 // Another marker that marks one keeps it in a list.  When the list is full, and
-// before it waits for work, it offers the list to the opener and sleeps until
-// the opener has traced them.
+// before the marker waits for work, it offers the list to the opener and sleeps
+// until the opener has traced all objects of the list.
 #ifndef GC_MARK_TRACE_H
 #define GC_MARK_TRACE_H
 
@@ -39,8 +40,8 @@
 enum trace_mode {
 	TRACE_MARK,  // push every reference
 	TRACE_AGAIN, // push those that are not known to be marked
-	TRACE_CHECK, // look whether what it leads to is marked
-	TRACE_TOLD,  // look what it leads to up in a table of targets
+	TRACE_CHECK, // check that the object it refers to is marked
+	TRACE_TOLD,  // look its object up in a table of targets
 };
 
 enum { TRACE_NAME = 48 }; // bytes of a reference's name, with its end
@@ -69,19 +70,25 @@ struct trace_check {
 	uintptr_t at;	      // where it is; 0: a callback told it
 };
 
-// A tracer for TRACE_TOLD.  It marks targets as told, and keeps the last label
-// of one that is before an offset.
+// A tracer for TRACE_TOLD.  It notes which targets were told, and keeps the
+// label of the last one before an offset.  It also keeps the first pointer of a
+// callback that is ignored because it points into an object with RT_KIND_BASE,
+// but not to the first bytes of it.
 struct trace_told {
 	struct trace_asker asker;
 	struct targets *targets;
+	uintptr_t obj; // that is asked
 	uint64_t before;
 	uint64_t near_at;	 // offset of that target
 	struct trace_label near; // given: there is one
+	uintptr_t ignored;	 // 0: none
+	struct trace_label ignored_label;
 };
 
 // trace_check_init and trace_told_init make a tracer.
 void trace_check_init(struct trace_check *c);
-void trace_told_init(struct trace_told *told, struct targets *targets);
+void trace_told_init(struct trace_told *told, struct targets *targets,
+		     uintptr_t obj);
 
 // trace_enter makes t the tracer of the calling thread's callbacks, until
 // trace_leave.
@@ -95,8 +102,8 @@ void trace_leave(void);
 bool trace_is_marked(const struct object *o);
 bool trace_misses(uintptr_t word, bool inside, struct object *o);
 
-// trace_references tells t the references of an object of a kind that is
-// traced, size bytes of which may be read.
+// trace_references tells t the references of an object whose kind is traced.
+// size bytes of the object may be read.
 void trace_references(rt_tracer *t, unsigned kind, uintptr_t obj, size_t size);
 
 // trace_object pushes the references of an object that was just marked, or has
@@ -117,7 +124,7 @@ RT_INLINE void trace_by_kind(rt_tracer *t, unsigned kind, uintptr_t obj,
 }
 
 // trace_call calls the trace callback for an object of a kind that has a
-// callback and no flags.  size bytes of the object are words.
+// callback and no flags.  size must be a multiple of 8.
 RT_INLINE void trace_call(struct marker *m, unsigned kind, uintptr_t obj,
 			  uint64_t size)
 {
@@ -157,8 +164,8 @@ static inline void trace_push_bits(struct marker *m, uintptr_t lo,
 // If its words do not fit on the stack, it notes the overflow.
 void trace_long_bits(struct marker *m, const struct grey *o);
 
-// trace_bits pushes the words of a small typed object that was just marked, as
-// far as its bits name them.
+// trace_bits pushes the words that the bits of a small typed object name.  The
+// object was just marked.
 RT_INLINE void trace_bits(struct marker *m, const struct grey *o)
 {
 	const struct work *w = &m->work;
@@ -188,7 +195,7 @@ RT_INLINE void trace_grey(struct marker *m, enum grey_result found,
 		trace_long_bits(m, o);
 }
 
-// trace_found is trace_grey as a call.
+// trace_found is trace_grey, but not inline.
 void trace_found(struct marker *m, enum grey_result found,
 		 const struct grey *o);
 
@@ -198,7 +205,8 @@ void trace_found(struct marker *m, enum grey_result found,
 void trace_begin_again(struct marker *m, uintptr_t obj);
 void trace_end_again(struct marker *m);
 
-// trace_again pushes such references of an object, between these two calls.
+// trace_again makes these two calls, and pushes such references of an object in
+// between.
 void trace_again(struct marker *m, unsigned kind, uintptr_t obj, size_t size);
 
 // trace_pass has the opener trace what m has kept for it, and sleeps until that
@@ -217,10 +225,10 @@ void trace_words(rt_tracer *t, uintptr_t lo, uintptr_t hi);
 void trace_values(rt_tracer *t, uintptr_t lo, uintptr_t hi,
 		  const rt_value_format *f);
 
-// trace_row tells the words or values of a row, as its words count.  They must
-// not be WORK_ENDS or WORK_TAIL.  trace_frames returns how words count that may
-// be on a stack: WORK_INSIDE or WORK_ANY.  trace_count_stack adds bytes to what
-// was scanned of stacks.
+// trace_row tells the words or values of a row.  row->words says how they
+// count; it must not be WORK_ENDS or WORK_TAIL.  trace_frames returns how words
+// that may be on a stack count: WORK_INSIDE or WORK_ANY.  trace_count_stack
+// adds to the bytes of stacks that were scanned.
 void trace_row(rt_tracer *t, const struct work_range *row);
 enum work_words trace_frames(rt_tracer *t);
 void trace_count_stack(rt_tracer *t, uint64_t bytes);

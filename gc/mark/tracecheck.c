@@ -1,4 +1,5 @@
-// tracecheck.c - looks for words that lead to an object and are not told.
+// tracecheck.c - looks for words that lead to an object and are not told, and
+// for pointers that are told and ignored.
 #include "gc/mark/tracecheck.h"
 
 #include "runtime/os/throw.h"
@@ -7,6 +8,7 @@
 #include "runtime/spans/deadbits.h"
 #include "gc/mark/typed.h"
 #include "gc/mark/drops.h"
+#include "gc/mark/grey.h"
 #include "gc/mark/trace.h"
 #include "gc/mark/roots.h"
 #include "gc/mark/describe.h"
@@ -68,8 +70,8 @@ static bool find(uintptr_t p, struct object *o)
 	return object_find(p, o) || find_waiting(p, o);
 }
 
-// add adds the object that an address refers to.  One that refers to itself
-// needs no reference for that.
+// add adds the object that an address refers to.  An object that refers to
+// itself need not tell that reference.
 static void add(struct leads *to, const struct look *l, uintptr_t address)
 {
 	struct object o;
@@ -104,7 +106,8 @@ static bool has_bit(const uint64_t *bitmap, size_t ptrdata, uint64_t offset)
 	return offset < ptrdata && bitmap[word / 64] >> (word % 64) & 1;
 }
 
-// offset_in returns where a word of the tail is in the first element.
+// offset_in returns an offset.  For a word in the tail, it returns the offset
+// of the same word of the tail's first element.
 static uint64_t offset_in(const rt_type *type, uint64_t offset)
 {
 	return type && type->tail_size != 0 && offset >= type->size
@@ -148,8 +151,8 @@ static struct leads leads_of(const struct look *l, uintptr_t at)
 
 // collect puts all that the words of an object lead to into the table.  Returns
 // false if there is no memory.  A thread in a blocking region may have the
-// system write to the object meanwhile: no more is put in than there is room
-// for.
+// system write to the object meanwhile, so no more objects are put in than
+// there is room for.
 static bool collect(const struct look *l)
 {
 	size_t n = 0;
@@ -169,18 +172,19 @@ static bool collect(const struct look *l)
 	return true;
 }
 
-// ask has the references of an object told.  Targets before an offset may be
-// named.
+// ask makes an object tell its references.  told keeps the label of the last
+// target before an offset.
 static void ask(const struct look *l, struct trace_told *told, uint64_t before)
 {
-	trace_told_init(told, &check.targets);
+	trace_told_init(told, &check.targets, l->obj);
 	told->before = before;
 	trace_enter(&told->asker.t);
 	trace_references(&told->asker.t, l->kind, l->obj, l->end - l->obj);
 	trace_leave();
 }
 
-// any_told leaves a word out that has changed since collect.
+// any_told tells whether any object to which a word leads was told.  It returns
+// true if the word has changed since collect, so that the word is left out.
 static bool any_told(const struct leads *to)
 {
 	for (unsigned i = 0; i < to->n; i++) {
@@ -214,22 +218,35 @@ static bool is_reached(uintptr_t base)
 	       !deadbits_slot(s, mspan_slot(s, base - s->base));
 }
 
-static void note(const struct look *l, uintptr_t at, uintptr_t target)
+static void note(const struct look *l, uintptr_t at, uintptr_t target,
+		 enum site_target how)
 {
+	bool nowhere = at == l->end;
 	struct site key = {
 	    .kind = l->kind,
 	    .born = l->layout->born,
 	    .type = type_key(l),
-	    .offset = offset_in(l->type, at - l->obj),
+	    .offset = nowhere ? SITE_NOWHERE : offset_in(l->type, at - l->obj),
 	};
 	struct site_found found = {
 	    .obj = l->obj,
-	    .at = at - l->obj,
+	    .at = nowhere ? SITE_NOWHERE : at - l->obj,
 	    .target = target,
-	    .how = is_reached(target) ? SITE_REACHED : SITE_LOST,
+	    .how = (uint8_t)how,
 	};
 
 	check.unnoted += !sites_note(&key, &found);
+}
+
+// find_word returns the address of the first word that has the address of a
+// pointer, or the object's end if a value has it in another form.
+static uintptr_t find_word(const struct look *l, uintptr_t pointer)
+{
+	uintptr_t at = l->obj;
+
+	while (at < l->end && (poison_read(at) ^ pointer) > 7)
+		at += sizeof(uintptr_t);
+	return at;
 }
 
 static void check_object(const struct look *l)
@@ -240,14 +257,18 @@ static void check_object(const struct look *l)
 		check.skipped++;
 		return;
 	}
-	if (check.targets.n == 0)
+	if (check.targets.n == 0 && grey_bases == 0)
 		return;
 	ask(l, &told, 0);
+	if (told.ignored != 0)
+		note(l, find_word(l, told.ignored),
+		     told.ignored & ~(uintptr_t)7, SITE_IGNORED);
 	for (uintptr_t at = l->obj; at < l->end; at += sizeof(uintptr_t)) {
 		struct leads to = leads_of(l, at);
 
 		if (to.n != 0 && !any_told(&to))
-			note(l, at, to.base[0]);
+			note(l, at, to.base[0],
+			     is_reached(to.base[0]) ? SITE_REACHED : SITE_LOST);
 	}
 }
 
@@ -314,22 +335,52 @@ static struct look look_again(uintptr_t obj)
 	return look_at(s, mspan_slot(s, obj - s->base));
 }
 
-// add_near adds the last reference before a word that has a name.
-static void add_near(struct text *t, const struct site_found *f)
+// add_label adds the name of a reference that is ignored, or the last named
+// reference before an untold one.
+static void add_label(struct text *t, const struct site_found *f)
 {
 	struct look l = look_again(f->obj);
+	bool ignored = f->how == SITE_IGNORED;
 	struct trace_told told;
 
 	if (!collect(&l))
 		return;
 	ask(&l, &told, f->at);
-	if (!told.near.given)
+	if (!(ignored ? told.ignored_label : told.near).given)
 		return;
-	text_str(t, " (after ");
-	describe_label(t, &told.near);
-	text_str(t, " at ");
-	text_u64(t, told.near_at);
+	text_str(t, ignored ? " (" : " (after ");
+	describe_label(t, ignored ? &told.ignored_label : &told.near);
+	if (!ignored) {
+		text_str(t, " at ");
+		text_u64(t, told.near_at);
+	}
 	text_str(t, ")");
+}
+
+static void add_place(struct text *t, const struct site_found *f)
+{
+	if (f->at == SITE_NOWHERE)
+		return;
+	text_str(t, ", offset ");
+	text_u64(t, f->at);
+}
+
+static void add_ignored(struct text *t, uintptr_t p, const struct object *o)
+{
+	text_str(t, ": pointer to byte ");
+	text_u64(t, p - o->base);
+	text_str(t, " of ");
+	describe_object(t, o);
+	text_str(t, ", which is ignored (RT_KIND_BASE)");
+}
+
+static void add_untold(struct text *t, enum site_target how,
+		       const struct object *o)
+{
+	text_str(t, ": untold reference to ");
+	describe_object(t, o);
+	text_str(t, how == SITE_LOST ? ", which nothing else reaches"
+				     : ", which is reached otherwise");
 }
 
 static void report(const struct site_found *f)
@@ -342,18 +393,18 @@ static void report(const struct site_found *f)
 	text_init(&t);
 	text_str(&t, "rtheap: tracecheck: ");
 	describe_object(&t, &from);
-	text_str(&t, ", offset ");
-	text_u64(&t, f->at);
-	add_near(&t, f);
-	text_str(&t, ": untold reference to ");
-	describe_object(&t, &target);
-	text_str(&t, f->how == SITE_LOST ? ", which nothing else reaches"
-					 : ", which is reached otherwise");
+	add_place(&t, f);
+	add_label(&t, f);
+	if (f->how == SITE_IGNORED)
+		add_ignored(&t, f->target, &target);
+	else
+		add_untold(&t, f->how, &target);
 	notices_add(&t);
 }
 
-// report_all reports the sites whose targets are in a state, as far as there is
-// room for that many.  Returns the number of the others.
+// report_all reports the sites whose targets are in the state how, at most
+// *room of them, and lowers *room by their number.  Returns the number of the
+// others.
 static uint64_t report_all(enum site_target how, uint32_t *room)
 {
 	uint64_t others = 0;
@@ -397,6 +448,7 @@ static void report_found(void)
 	room = (uint32_t)base_min(base_sub_sat(room, COUNTS), TRACECHECK_LINES);
 	others = report_all(SITE_LOST, &room);
 	others += report_all(SITE_REACHED, &room);
+	others += report_all(SITE_IGNORED, &room);
 	add_count(others, " others");
 	add_count(check.unnoted, " words that there is no memory to note");
 	add_count(check.skipped, " objects that there is no memory to look at");

@@ -1,15 +1,18 @@
-// tracecheck.h - finds references that no callback and no bitmap told.
+// tracecheck.h - finds references that no callback and no bitmap told, and
+// pointers that a callback told for nothing.
 //
 // Go: none.
 //
 // After marking, every marked object that a callback or a type describes is
 // asked once more for its references, and all its words are looked at.  A word
-// that leads to another object, of which no told reference leads there, is a
-// site (sites.h).  It leads to an object that is marked all the same, or that
-// is about to be freed.
+// that leads to another object is a site (sites.h) if no told reference leads
+// to that object.  The object is marked all the same, or is about to be freed.
+//
+// A pointer that a callback tells, but that RT_KIND_BASE of its target ignores,
+// is a site as well.
 //
 // Nothing is marked, so nothing is kept alive by this.  The lines of the report
-// are left in notices.h.
+// are added to the notices (notices.h).
 #ifndef GC_MARK_TRACECHECK_H
 #define GC_MARK_TRACECHECK_H
 

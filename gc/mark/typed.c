@@ -7,8 +7,8 @@
 
 static_assert(sizeof(rt_type) <= TYPEBITS_RECORD, "room for it");
 
-// is_plain tells whether every word under a format is a plain address, as the
-// bits say.
+// is_plain tells whether every value of a format is a plain address.  The bits
+// cannot describe any other format.
 static bool is_plain(const rt_value_format *f)
 {
 	static const rt_value_format plain = RT_FORMAT_PLAIN;
@@ -38,8 +38,8 @@ bool typed_size(const rt_type *type, size_t count, size_t *n)
 
 // ---- bits ----
 
-// put_part writes the bits of a part of an object, of which the first ptrwords
-// words have a bitmap.  It returns the end of the part.
+// put_part writes the bits of a part of an object.  bitmap describes the first
+// ptrwords words of the part.  It returns the end of the part.
 static uintptr_t put_part(uintptr_t at, size_t words, size_t ptrwords,
 			  const uint64_t *bitmap)
 {
@@ -55,8 +55,8 @@ static uintptr_t put_part(uintptr_t at, size_t words, size_t ptrwords,
 	return at + words * 8;
 }
 
-// put_short_row writes the bits of elements of at most half a word of bits.  As
-// many as fit are written at once.
+// put_short_row writes the bits of elements that have at most half a word of
+// bits each.  As many elements as fit are written at once.
 static uintptr_t put_short_row(uintptr_t at, size_t count, size_t words,
 			       uint64_t bits)
 {

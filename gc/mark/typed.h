@@ -1,11 +1,12 @@
-// typed.h - objects of a type without a header (rt_alloc_typed).
+// typed.h - objects that have a type but no header (rt_alloc_typed).
 //
 // Go: heapSetType, the span's largeType (mbitmap.go).
 //
 // What marking must know of a small object is in the bits beside the heap
 // (typebits.h).  An object with a span of its own has a copy of the rt_type as
-// its record.  There an array of a type without a tail is a tail without a
-// fixed part, so elements are found in one way, and markers share them.
+// its record.  In the record, an array of a type without a tail is a tail
+// without a fixed part, so elements are found in one way, and markers share
+// them.
 #ifndef GC_MARK_TYPED_H
 #define GC_MARK_TYPED_H
 
@@ -18,7 +19,7 @@ static_assert((int)KIND_TYPED == (int)RT_TYPED, "one numbering");
 
 // typed_size sets *n to the bytes of an object of a type with count elements.
 // Returns false if the type is not in order, if the bits cannot describe its
-// references, or if the size is beyond every number.
+// references, or if the size overflows.
 bool typed_size(const rt_type *type, size_t count, size_t *n);
 
 // typed_is_simple returns true only if typed_size accepts the type, and the
@@ -41,7 +42,7 @@ RT_INLINE bool typed_is_simple(const rt_type *type, size_t count)
 }
 
 // typed_note_simple writes the bits of an object that typed_is_simple accepts.
-// The object is in a slot of a small span, of at most TYPEBITS_BYTES bytes.
+// The object must be in a slot of at most TYPEBITS_BYTES bytes of a small span.
 RT_INLINE void typed_note_simple(const rt_type *type, uintptr_t obj,
 				 size_t slot)
 {
@@ -57,8 +58,8 @@ void typed_note(const rt_type *type, size_t count, uintptr_t obj, size_t slot);
 // any size.
 void typed_note_found(const rt_type *type, size_t count, uintptr_t obj);
 
-// typed_of returns the record of the object at obj.  Returns NULL if it is of a
-// small span.
+// typed_of returns the record of the object at obj.  Returns NULL if the object
+// is in a small span.
 const rt_type *typed_of(uintptr_t obj);
 
 #endif

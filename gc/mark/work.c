@@ -453,7 +453,8 @@ bool work_join(struct work *w, struct rt_proc *p)
 
 	schedpoint(SCHED_WORK_JOIN);
 	mutex_lock(&work_agreed.lock);
-	// Only once in a marking: its first buffer may be another's by now.
+	// w joins only once in a marking, because its first buffer may be
+	// another marker's by now.
 	open = work_agreed.open && w->marking != work_agreed.marking;
 	if (open)
 		begin(w, p);
@@ -503,7 +504,8 @@ static struct work *tell_opener(void)
 
 // take_or_wait finds something for w, whose stack is empty, or makes it wait.
 // Returns another marker that the caller must wake, or NULL.  When no marker is
-// busy none is alone, so nothing is left, or w has just been assigned it.
+// busy none is alone, so either nothing is left, or assign has just given it to
+// w.
 static struct work *take_or_wait(struct work *w)
 {
 	struct work *to = NULL;
@@ -527,7 +529,7 @@ static struct work *take_or_wait(struct work *w)
 }
 
 // wait_turn returns when another marker has given w something, or marking is
-// over.  If it was closed, w wakes the next one that waits for that.
+// over.  If the marking was closed, w wakes the next marker that waits.
 static void wait_turn(struct work *w)
 {
 	note_sleep(&w->note, UINT64_MAX);

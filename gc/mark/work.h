@@ -50,9 +50,9 @@
 //   hint      -     -      -     -     -    -      -      -     -
 //
 // All operations on one record are its own marker's.  open, jobs
-// (work_add_jobs), close and work_joined are the opener's, and the stop of the
-// world lets only one thread be that.  They come when no other marker is busy,
-// and only a busy marker gives or has words.
+// (work_add_jobs), close and work_joined are the opener's, and since the world
+// is stopped, only one thread can be the opener.  They come when no other
+// marker is busy, and only a busy marker gives or has words.
 #ifndef GC_MARK_WORK_H
 #define GC_MARK_WORK_H
 

@@ -6,7 +6,7 @@
 
 #include "runtime/base/sizeclass.h"
 
-// In the order of the names, because the table below is searched by halves.
+// In the order of the names, because the table below is searched by halving it.
 enum metric {
 	CPU_GC_MARK_ASSIST,
 	CPU_GC_MARK_DEDICATED,
@@ -130,10 +130,10 @@ static const rt_metric_desc metrics[METRIC_COUNT] = {
 			 "threads nor the library used."),
     [CPU_SCAVENGE_ASSIST] =
 	SECONDS("/cpu/classes/scavenge/assist:cpu-seconds",
-		"Giving memory back to the system while allocating."),
+		"Releasing memory to the system while allocating."),
     [CPU_SCAVENGE_BACKGROUND] =
 	SECONDS("/cpu/classes/scavenge/background:cpu-seconds",
-		"Giving memory back to the system in the background."),
+		"Releasing memory to the system in the background."),
     [CPU_SCAVENGE_TOTAL] = SECONDS("/cpu/classes/scavenge/total:cpu-seconds",
 				   "All of /cpu/classes/scavenge."),
     [CPU_TOTAL] = SECONDS("/cpu/classes/total:cpu-seconds",
@@ -215,10 +215,11 @@ static const rt_metric_desc metrics[METRIC_COUNT] = {
 			    "stack and globals."),
     [GC_TRACE_DROPPED] =
 	COUNTER("/gc/trace/dropped:lines",
-		"Lines of gctrace that stderr did not take at once."),
+		"Lines of gctrace and scavtrace that stderr did not take "
+		"at once."),
     [MEMORY_HEAP_FREE] = LEVEL("/memory/classes/heap/free:bytes",
-			       "Free pages of the heap that the system has "
-			       "not got back."),
+			       "Free pages of the heap that are not "
+			       "released."),
     [MEMORY_HEAP_OBJECTS] = LEVEL("/memory/classes/heap/objects:bytes",
 				  "Objects: alive, or not freed yet."),
     [MEMORY_HEAP_RELEASED] =
@@ -357,9 +358,9 @@ static void number_heap(const struct snapshot *s, struct numbers *n)
 	of[GC_HEAP_LIVE] = s->heap_marked;
 }
 
-// number_pool splits what is mapped for records of one type.  The gauges are of
-// two moments, so what is in use is limited to what is mapped, and the sum is
-// right.
+// number_pool splits what is mapped for records of one type.  The two gauges
+// are loaded at different moments.  So what is in use is limited to what is
+// mapped, which makes the sum right.
 static void number_pool(uint64_t sys, uint64_t inuse, uint64_t *free_bytes,
 			uint64_t *inuse_bytes)
 {

@@ -65,9 +65,7 @@ void snapshot_live(struct snapshot *s, struct pausering_copy *pauses)
 	heapstats_read(&s->heap);
 	RT_CHECK(heapstats_totals_check(h));
 	s->heapgauges[HEAPGAUGE_IN_USE] = h->in_heap;
-	s->heapgauges[HEAPGAUGE_FREE] = h->committed - h->in_heap -
-					h->in_stacks - h->in_work_bufs -
-					h->in_ptr_scalar_bits;
+	s->heapgauges[HEAPGAUGE_FREE] = heapstats_retained(h) - h->in_heap;
 	s->heapgauges[HEAPGAUGE_RELEASED] = h->released;
 	load_common(s);
 	if (pauses)

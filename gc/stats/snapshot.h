@@ -2,9 +2,9 @@
 //
 // Go: readmemstats_m (mstats.go), statAggregate (runtime/metrics.go).
 //
-// The public struct, the metrics and the proof that the heap is what it should
-// be are made of the same numbers.  Each is loaded once, so that a sum and its
-// parts come from the same loads.
+// The public struct, the metrics and the check of the whole heap (verify.h) use
+// the same numbers.  Each is loaded once, so that a sum and its parts come from
+// the same loads.
 //
 // With the world stopped all of a snapshot is of one moment; it is exact if the
 // caches were flushed before.  A live snapshot stops no thread: heap is of one
@@ -50,7 +50,7 @@ struct snapshot {
 	uint64_t trace_dropped; // lines
 
 	// Live histograms, [GCSTATS_GC] and [GCSTATS_OTHER]; few readers want
-	// the counts, so these are not copied.
+	// the counts, so the histograms are not copied.
 	const struct histogram *stopping, *total;
 };
 

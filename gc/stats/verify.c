@@ -22,6 +22,7 @@
 #include "gc/cycle/ask.h"
 #include "gc/cycle/swept.h"
 #include "gc/cycle/worker.h"
+#include "gc/cycle/scavenger.h"
 #include "gc/stats/snapshot.h"
 
 // The sums of a walk over all spans.
@@ -282,6 +283,9 @@ static void verify_caches(struct rt_verify *v, struct sums *sums)
 //   - A helper that comes late to marking or sweeping finds nothing to do.  It
 //     writes sweep.active, an atomic, and its own record.
 //   - A helper may provide huge pages at any time, under hugepages.lock.
+//   - A thread that makes the scavenger, and the scavenger itself between its
+//     turns, are blocked.  They write atomics and notes of struct scavenger.
+//     The maker also writes its other fields, which no check reads.
 //
 // A record of a collection is written with the right to stop the world, which
 // the stopper has, and a thread that takes notices is not stopped meanwhile.
@@ -337,6 +341,7 @@ static void verify_cycle(struct rt_verify *v)
 	holds(v, sweep_check(&sweep), &sweep);
 	holds(v, swept_check(&swept), &swept);
 	holds(v, workers_check(&workers), &workers);
+	holds(v, scavenger_check(&scavenger), &scavenger);
 }
 
 static void verify_pages(struct rt_verify *v, const struct sums *sums,
@@ -476,7 +481,8 @@ static bool walk_word(const struct mspan *s, unsigned first, uint64_t x,
 	return true;
 }
 
-// alive returns the bits of a word of a span that are of objects alive.
+// alive returns those bits of allocword w of a span that belong to living
+// objects.
 RT_INLINE uint64_t alive(const struct mspan *s, unsigned line, unsigned w)
 {
 	uint64_t x = atomic_u64_load_relaxed(mspan_lineword(s, line, w));

@@ -1,4 +1,4 @@
-// verify.h - is the heap what it should be?
+// verify.h - checks the whole heap.
 //
 // Go: the checks that its runtime makes one by one at run time.  Everything
 // that can be seen with the world stopped is compared: bitmaps with pagewords
@@ -18,8 +18,8 @@ void verify_heap(struct rt_verify *v);
 // verify_walk calls fn for every living object of a kind, in ascending order of
 // address, until fn returns RT_WALK_STOP.  kind is a number that the host
 // knows; a negative one means every kind.  verify_count returns the number of
-// these objects, and of the dead ones of the kind that wait for their drop.
-// The world must be stopped, and every mcache flushed.
+// these objects, and of the dead ones of the kind that are not freed yet.  The
+// world must be stopped, and every mcache flushed.
 void verify_walk(int kind, rt_walk_fn *fn, void *arg);
 uint64_t verify_count(int kind);
 

@@ -2,8 +2,8 @@
  * alloc.h - allocation, and questions about pointers.
  *
  * An object lives as long as a root, a stack, a register or a live object
- * refers to it, to its beginning or its inside.  Nothing has to be freed by
- * hand, but rt/free.h can.  Objects do not move, except by rt_realloc.  A kind
+ * refers to its beginning or its inside.  No object has to be freed by hand,
+ * but a host may free one (rt/free.h).  Only rt_realloc moves objects.  A kind
  * may have destructors (rt/final.h).  This version has no finalizers that could
  * keep an object, and no weak references.
  */
@@ -22,14 +22,14 @@ extern "C" {
  * ---- What inline allocation fixes into the ABI ----
  *
  * The inline functions below are compiled into the host.  Everything that they
- * touch, struct rt_thread of rt/thread.h as well, is frozen for this soname.  A
- * host must not touch it itself.
+ * touch, including struct rt_thread of rt/thread.h, is frozen for this soname.
+ * A host must not touch any of it itself.
  */
 
 /*
  * The number of size classes that have runs, 0 to 32; the largest size that is
- * inline; and the smallest inline size of RT_NOSCAN.  Below that one, several
- * requests share a slot.
+ * inline; and the smallest size of RT_NOSCAN that is inline.  Smaller requests
+ * of RT_NOSCAN are combined: several share a slot.
  */
 enum { RT_RUN_CLASSES = 33, RT_INLINE_MAX = 1024, RT_NOSCAN_MIN = 6 };
 
@@ -49,8 +49,8 @@ enum {
  * A run: free slots in a row, [start, cur), that belong to one thread.  An
  * allocation takes the last one.  A pointer to an object also equals the end of
  * the object below it, and so may keep that one alive as well
- * (rt_config.past_end).  Because a run is used downwards, a younger object is
- * there, not the root of what was built before.
+ * (rt_config.past_end).  Because a run is used downwards, the object below is
+ * younger.  So it is not the root of what was built before.
  */
 struct rt_run {
 	char *cur;
@@ -64,7 +64,7 @@ struct rt_run {
  */
 struct rt_runs {
 	struct rt_run row[RT_ROW_RUNS];
-	struct rt_run *kind[32]; /* above RT_KIND_MAX the library's own */
+	struct rt_run *kind[32]; /* those above RT_KIND_MAX are private */
 };
 
 RT_ABI_ASSERT_(sizeof(struct rt_run) == 16, "rt_run is ABI");
@@ -125,12 +125,12 @@ rt_class_size_(unsigned c)
 }
 
 /*
- * rt_run_take_ sets *slot to the next slot, of size bytes, of a run of t's.
- * Returns 0, with nostop set, if there is none.
+ * rt_run_take_ sets *slot to the next slot, of size bytes, of a run of t, and
+ * returns 1.  Returns 0, and leaves nostop set, if the run has no slot left.
  *
- * nostop is for stops by signal, which this version does not make.  One that
- * comes between the two stores of nostop waits until the thread enters the
- * library, so the stopper never sees a run half changed.
+ * nostop is for stops by signal, which this version does not make.  Such a
+ * stop, if it comes between the two stores of nostop, waits until the thread
+ * enters the library.  So the stopper never sees a run half changed.
  */
 static inline __attribute__((always_inline)) int
 rt_run_take_(rt_thread *t, struct rt_run *r, ptrdiff_t size, void **slot)
@@ -222,25 +222,27 @@ rt_alloc_of_(rt_thread *t, int kind, size_t n)
 /*
  * ---- Allocation ----
  *
- * This holds for each of the functions that allocate objects:
+ * The following holds for every function that allocates objects.
  *
  * The result is n bytes of zeros (but see rt_alloc_noscan_uninit), aligned to
- * 16 bytes.  An object that is smaller than 16 bytes and has no pointers is
- * aligned to the largest power of two, at most 8, that divides n
- * (rt_config.align8 changes that).  No bytes are added to the request.  The
+ * 16 bytes (with rt_config.align8, perhaps to 8).  An object that is smaller
+ * than 16 bytes and has no pointers is aligned to the largest power of two, at
+ * most 8, that divides n.  An object has no header beside its n bytes.  The
  * object belongs to the collector; a host must not pass it to free.
  *
  * Returns NULL if there is no memory even after a collection and a call of the
- * host's handler (rt_set_oom_handler).  The collection begins after the
- * request, and what it frees is offered to this request before other threads.
+ * host's handler (rt_set_oom_handler).  That collection begins after the
+ * request, and what it frees goes first to the requests that waited for it.
  * Returns NULL without a call of the handler if n is more than the heap's
  * address space (rt_config.max_heap), if there is no heap, or if the thread is
  * not attached, inside a blocking region or in its own stop.  In a no-GC
- * stretch (rt_nogc_enter) it neither collects nor polls; if there is no memory
- * without a collection, it returns NULL without a call of the handler.
+ * stretch (rt_nogc_enter) an allocation neither collects nor polls.  If there
+ * is no memory without a collection, it returns NULL there without a call of
+ * the handler.
  *
- * Otherwise, for n = 0, returns the address of one byte outside the heap.  It
- * is always the same, and is neither counted nor freed.
+ * If n is 0, and none of these cases applies, the result is the address of one
+ * byte outside the heap.  This address is always the same, and is neither
+ * counted nor freed.
  *
  * Attached threads, outside a blocking region.  Collects, blocks and polls.
  */
@@ -265,22 +267,22 @@ RT_API void *rt_alloc_noscan_in(rt_thread *t, size_t n);
 /*
  * rt_alloc_noscan_uninit is rt_alloc_noscan for a caller that writes all of the
  * object before it reads any of it.  The contents are undefined, and may be
- * those of objects that were freed.
+ * what freed objects held.
  */
 RT_API void *rt_alloc_noscan_uninit(size_t n);
 
 /*
  * rt_alloc_kind allocates an object of the kind given: RT_NOSCAN, RT_WORDS or
  * one that is registered (rt_kind_register).  An object of 17 to 24 bytes of a
- * kind from RT_KIND_ALIGN8_FIRST on takes 24 bytes and is aligned to 8.  The
- * result is NULL as well if there is no such kind.
+ * kind from RT_KIND_ALIGN8_FIRST on takes 24 bytes and is aligned to 8.
+ * Returns NULL as well if there is no such kind.
  */
 RT_API void *rt_alloc_kind(int kind, size_t n);
 
 /*
  * rt_alloc_of is rt_alloc_kind, inline for registered kinds.  It takes one
  * instruction more than rt_alloc if the kind is a constant
- * (rt_kind_desc.number), and some more if it is not.  rt_alloc_kind_in is
+ * (rt_kind_desc.number), and several more if it is not.  rt_alloc_kind_in is
  * rt_alloc_of for a thread that has its own handle at hand, like rt_alloc_in.
  */
 RT_API void *rt_alloc_of(int kind, size_t n);
@@ -288,25 +290,25 @@ RT_API void *rt_alloc_kind_in(rt_thread *t, int kind, size_t n);
 
 /*
  * rt_alloc_typed allocates an object of a type (rt_type) that needs no word of
- * the object to find the type again.  Its kind is RT_TYPED.  The library reads
- * only the words that the bitmaps name; any other word may hold anything.
+ * the object to find the type again.  Its kind is RT_TYPED.  The collector
+ * reads only the words that the bitmaps name; any other word may hold anything.
  *
  * count is the number of elements of the tail.  If the type has no tail, the
  * object is an array of count elements of the whole type: 1 for a single
- * object.  The object has the bytes that these need.  If they need none, the
- * result is that for n = 0.
- * With type->align 8, an object of 17 to 24 bytes takes 24 bytes and is aligned
- * to 8.
+ * object.  The object has exactly the bytes that these elements need.  If that
+ * is 0, the result is the same as for n = 0.  With type->align 8, an object of
+ * 17 to 24 bytes takes 24 bytes and is aligned to 8.
  *
  * From the first call on, the library keeps one bit for each word of the heap,
- * which is 1.6 % more memory; it counts in gc_sys of rt_memstats.  An object of
- * more than 32760 bytes, or a guarded one, has no bits: the collector reads the
- * type's bitmaps as long as the object exists.
+ * which takes 1.6 % more memory and counts in gc_sys of rt_memstats.  An object
+ * of more than 32760 bytes, or a guarded one, has no bits: the collector reads
+ * the type's bitmaps as long as the object exists.
  *
  * Returns NULL in the same cases as rt_alloc, and in these:
  *
- * - type is null or not in order (rt_type_check), or it has a trace callback or
- *   a format other than RT_FORMAT_PLAIN, which bits cannot describe;
+ * - type is null or not in order (rt_type_check), or it has a trace or drop
+ *   callback, or a format other than RT_FORMAT_PLAIN, which bits cannot
+ *   describe;
  * - the size is beyond SIZE_MAX;
  * - count is above 1 in an array of a type with references whose size is not a
  *   multiple of 8;
@@ -323,41 +325,43 @@ RT_API void *rt_alloc_array(int kind, size_t head, size_t count, size_t size);
 
 /*
  * rt_alloc_aligned is rt_alloc_kind for an address that is a multiple of align,
- * a power of two from 8 to 2 MiB.  rt_size may be more than for another object
- * of n bytes; with an align above 8192 it is whole pages.  An object with an
- * align above 16 is not guarded (rt_config.guard_large, guard_small).
- * rt_realloc may move the object, and then keeps no more than 16 bytes of its
- * alignment.  For any other align the result is NULL as well.
+ * a power of two from 8 to 2 MiB.  Returns NULL as well for any other align.
+ * rt_size may be more than that of another object of n bytes; with an align
+ * above 8192 it is whole pages.  An object with an align above 16 is not
+ * guarded (rt_config.guard_large, guard_small).  rt_realloc may move the
+ * object; then it is aligned to 16 bytes at most.
  */
 RT_API void *rt_alloc_aligned(int kind, size_t align, size_t n);
 
 /*
  * rt_alloc_many writes up to count new objects of a kind, of n bytes each, to
- * out.  It returns how many it wrote.  These are fewer than count if memory
- * runs out, a collection is due, or free pages must be released for the memory
- * limit.  If n is above 32760, it allocates one object.  Returns 0 where
- * rt_alloc_kind returns NULL, or if count is 0.
+ * out.  It returns how many it wrote.  That is less than count if memory runs
+ * out, a collection becomes due, or free pages must be released for the memory
+ * limit.  If n is above 32760, it is at most 1.  Returns 0 where rt_alloc_kind
+ * returns NULL, and if count is 0 or out is null.
  *
- * It may collect before the first object only.  The collector does not look at
- * out: the objects must be in a root, or out on the stack, before the thread
- * polls again.
+ * It collects only before the first object.  The collector does not know of
+ * out.  So before the thread polls again, the objects must be in a root, or out
+ * must lie on a stack that is scanned.
  */
 RT_API size_t rt_alloc_many(int kind, size_t n, size_t count, void **out);
 
 /*
  * rt_memdup allocates a copy of the n bytes at p, of kind RT_NOSCAN.  rt_strdup
- * copies a string and its null byte.  What is copied may be in the heap or
- * outside.  Both return NULL where rt_alloc_noscan does, and if p or s is null;
- * with n 0 p may be null.
+ * copies a string and its null byte.  The original may be in the heap or
+ * outside.  Both return NULL where rt_alloc_noscan does, and if p or s is null.
+ * If n is 0, p may be null.
  */
 RT_API void *rt_memdup(const void *p, size_t n);
 RT_API char *rt_strdup(const char *s);
 
 /*
- * The macros below are inline up to RT_INLINE_MAX bytes, whether the size is
- * constant or not; for pointer-free objects from RT_NOSCAN_MIN bytes on.  A
- * host that defines RT_NO_INLINE_ALLOC has calls instead of them.  The kind and
- * the size may have commas, as those of templates, but t may not.
+ * The macros below are inline for 1 to RT_INLINE_MAX bytes, and for
+ * pointer-free objects for RT_NOSCAN_MIN to RT_INLINE_MAX bytes, whether the
+ * size is constant or not.  There are no macros, and so only calls, in a host
+ * that defines RT_NO_INLINE_ALLOC, and where the compiler defines
+ * __SANITIZE_ADDRESS__.  The arguments for the kind and the size may contain
+ * commas, as template arguments do, but t may not.
  */
 #if !defined(RT_NO_INLINE_ALLOC) && !defined(__SANITIZE_ADDRESS__)
 #define rt_alloc_in(t, ...) rt_alloc_row_((t), RT_ROW_WORDS, __VA_ARGS__)
@@ -375,8 +379,8 @@ RT_API char *rt_strdup(const char *s);
 /*
  * ---- Questions about pointers ----
  *
- * They accept every 64-bit value, and do not read the memory that it points
- * to.  An answer holds as long as the caller keeps the object alive.
+ * These functions accept every 64-bit value, and do not read the memory that it
+ * points to.  An answer holds as long as the caller keeps the object alive.
  *
  * Any thread, at any time, even in its own stop.  They do not block, collect or
  * poll.
@@ -384,15 +388,15 @@ RT_API char *rt_strdup(const char *s);
 
 /*
  * rt_size returns the size of the allocated object that obj points to or into:
- * the bytes of its size class or, above 32760 bytes, whole pages of 8192.  It
- * is at least the size requested.  The caller may use all of it, from rt_base
- * on, unless requests that were combined share the object.  In an object of
+ * the bytes of its size class or, above 32760 bytes, whole pages of 8192.  The
+ * size is at least the size requested.  The caller may use all of these bytes,
+ * from rt_base on, unless combined requests share the object.  In an object of
  * more than 32760 bytes, however, the collector scans only the bytes requested,
  * and only pointers to these bytes keep the object alive.  For a pointer to the
  * rest, rt_size, rt_base and rt_is_heap answer as if there were no object.
  * Objects without pointers that were combined because they are smaller than
  * RT_NOSCAN_MIN bytes (with rt_config.align8, than 16) count as one of 16.  For
- * a guarded object (rt_config.guard_large, guard_small) it is the size
+ * a guarded object (rt_config.guard_large, guard_small) the result is the size
  * requested.  Returns 0 if obj points into no object.
  */
 RT_API size_t rt_size(const void *obj);
@@ -408,8 +412,9 @@ RT_API int rt_is_heap(const void *p);
 
 /*
  * rt_good_size returns what rt_size would return for an RT_WORDS object of n
- * bytes that is not guarded.  Returns 0 if n is 0, or above 2^40, too large for
- * any object.  It needs no heap: without one it answers for align8 = 0.
+ * bytes that is not guarded.  Returns 0 if n is 0, or above 2^40, which is too
+ * large for any object.  It needs no heap.  Without one, it answers as for a
+ * heap with align8 0.
  */
 RT_API size_t rt_good_size(size_t n);
 
@@ -422,7 +427,8 @@ RT_API size_t rt_good_size_of(int kind, size_t n);
 
 /*
  * rt_keep_alive makes the compiler hold p in a register or on the stack until
- * this point, so that the object stays alive.  No code is emitted.
+ * this point, so that the object stays alive.  No code is emitted.  On a thread
+ * with RT_THREAD_EXACT it keeps nothing alive.
  *
  * Any thread, at any time.
  */
@@ -437,23 +443,24 @@ static inline void rt_keep_alive(const void *p)
 
 /*
  * rt_stack_alloc returns n bytes for a stack that the host manages.  n must be
- * a power of two from 2048.  The stack is no object: its contents are undefined
- * and not scanned, only rt_stack_free frees it, and it counts in stack_inuse of
- * rt_memstats.  It is aligned to n or to 8192, whichever is smaller.
+ * a power of two, at least 2048.  The stack is no object: its contents are
+ * undefined and not scanned, only rt_stack_free frees it, and it counts in
+ * stack_inuse of rt_memstats.  It is aligned to n or to 8192, whichever is
+ * smaller.
  *
- * Pointers in it keep objects alive while it is registered (rt_roots_add,
- * rt_roots_add_values), or as far as a root callback tells them.  The host must
- * remove a registered range before it frees the stack.
+ * Pointers in the stack keep objects alive only while it is registered
+ * (rt/roots.h, rt/stack.h), or as far as a root callback tells them.  The host
+ * must end a registration before it frees the stack.
  *
  * Bytes of stacks that have come into use since the last collection count
  * towards the next one, as new objects do.
  *
  * Returns NULL if there is no memory even after a collection and a call of the
  * host's handler (rt_set_oom_handler).  Returns NULL without a call of the
- * handler if n is not such a number, or is more than the heap's address space
- * (rt_config.max_heap), if there is no heap, or if the thread is not attached,
- * inside a blocking region or in its own stop.  In a no-GC stretch it behaves
- * as the functions that allocate objects.
+ * handler if n is not such a power of two, or is more than the heap's address
+ * space (rt_config.max_heap), if there is no heap, or if the thread is not
+ * attached, inside a blocking region or in its own stop.  In a no-GC stretch it
+ * behaves like the functions that allocate objects.
  *
  * Attached threads, outside a blocking region.  Collects, blocks and polls.
  */

@@ -1,9 +1,9 @@
 /*
  * barrier.h - storing a pointer into an object.
  *
- * A host that stores every reference with RT_STORE is ready for a collector
- * that marks beside its threads.  While the collector does not mark, RT_STORE
- * is one predictable branch and a store.
+ * A host that stores every reference with RT_STORE is ready for a later
+ * collector that marks while the host's threads run.  While the collector does
+ * not mark, RT_STORE is one predictable branch and a store.
  */
 #ifndef RT_BARRIER_H
 #define RT_BARRIER_H
@@ -44,9 +44,9 @@ static inline void rt_store_(void *obj, rt_word *slot, void *value)
 /*
  * RT_STORE(obj, slot, value) stores value, a pointer or any word that fits one,
  * into *slot.  The slot must have 8 bytes, be aligned to 8 and be in the object
- * that begins at obj.  The store is atomic and orders nothing.  A store into an
- * object that was just allocated, and that no other thread knows, needs no
- * RT_STORE; neither does one into an object without pointers.
+ * that begins at obj.  The store is atomic and orders nothing.  RT_STORE is not
+ * needed for an object that was just allocated and that no other thread knows,
+ * nor for an object without pointers.
  *
  * A slot outside its object is not detected.
  *

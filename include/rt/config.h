@@ -14,8 +14,8 @@ extern "C" {
 /*
  * What happens when statistics contradict each other while rt_read_memstats has
  * the world stopped.  FATAL prints both values and aborts.  REPORT passes the
- * text to the warn handler after the world was started, and rt_read_memstats
- * succeeds.  See also rt_set_memstats_double_check.
+ * text to the warn handler after the world has been started, and
+ * rt_read_memstats succeeds.  See also rt_set_memstats_double_check.
  */
 enum rt_double_check {
 	RT_CHECK_OFF = 0,
@@ -67,10 +67,10 @@ typedef struct rt_config {
 	 * When less is alive than before, the goal falls in steps, because the
 	 * heap still has the memory.  Each collection that the host did not
 	 * request lowers it by at least an eighth of its distance to the
-	 * formula.  After that it is at most live + the free pages that are not
-	 * released.  rt_gc, rt_free_os_memory, rt_set_gc_percent,
-	 * rt_set_heap_min and rt_set_memory_limit set it to the formula at
-	 * once.
+	 * formula, and to no more than live + the free pages that are not
+	 * released, but never below the formula.  rt_gc, rt_free_os_memory,
+	 * rt_set_gc_percent, rt_set_heap_min and rt_set_memory_limit set it to
+	 * the formula at once.
 	 *
 	 * At most 2^40; 0 gives Go's rule, the formula without steps and room.
 	 * Default 20 MiB.
@@ -107,12 +107,13 @@ typedef struct rt_config {
 	 * never makes more than max_procs - 1, nor more than cgroup allows.
 	 * They mark and sweep beside the thread that collects, and sleep
 	 * otherwise.  After the first collection that had use for them, the
-	 * thread that ran it makes them.  They inherit its
-	 * processors (affinity) and priority.  They block all signals except
-	 * those that report a fault of the thread itself (SIGSEGV, SIGBUS,
-	 * SIGFPE, SIGILL, SIGTRAP, SIGSYS), which the host's handler gets.
-	 * They end in rt_fini; the child of a fork makes its own.  0: never
-	 * any thread, not even that of scavenge.  Default -1: max_procs - 1.
+	 * thread that ran it makes them.  They have its scheduling and
+	 * priority, also when another thread collects later, but the processors
+	 * that the caller of rt_init had.  They block all signals except those
+	 * that report a fault of the thread itself (SIGSEGV, SIGBUS, SIGFPE,
+	 * SIGILL, SIGTRAP, SIGSYS), which the host's handler gets.  They end in
+	 * rt_fini; the child of a fork makes its own.  0: never any thread, not
+	 * even that of scavenge.  Default -1: max_procs - 1.
 	 */
 	int gc_threads;
 
@@ -147,7 +148,8 @@ typedef struct rt_config {
 	/* Marking beside the host's threads; only 0 in this version. */
 	uint8_t concurrent;
 
-	/* 1: rt_init does not attach its caller.  Default 0. */
+	/* 1: rt_init does not attach its caller.  The caller may then attach
+	 * with RT_THREAD_EXACT.  Default 0. */
 	uint8_t no_attach;
 
 	/*
@@ -155,8 +157,8 @@ typedef struct rt_config {
 	 * get huge pages (usually of 2 MiB).  A helper thread provides them,
 	 * or, without helpers, the system in its own time.  No allocation waits
 	 * for a huge page, and a part that was released gets none before it is
-	 * full again.  0: all pages are small.  Both hold whatever the system's
-	 * own setting is.  Default 1.
+	 * full again.  0: all pages are small.  Both values hold whatever the
+	 * system's own setting is.  Default 1.
 	 */
 	uint8_t huge_pages;
 
@@ -177,22 +179,22 @@ typedef struct rt_config {
 	 * every marked object.  If a word there leads to an unmarked object,
 	 * the process ends with a report that names both.  The check finds bugs
 	 * of the collector, and callbacks of the host that do not tell the same
-	 * references each time.  One that always forgets a reference is found
-	 * by tracecheck.  The check takes about as long as marking.
+	 * references each time.  tracecheck finds a callback that always
+	 * forgets a reference.  The check takes about as long as marking.
 	 */
 	uint8_t checkmark;
 
 	/*
 	 * 1: an object that is freed is overwritten with words of
-	 * 0xdeadbeefdeadbeef, which is no address.  A pointer that was in no
-	 * root leads to these words, until the memory is used again.
+	 * 0xdeadbeefdeadbeef, which is no address.  So a pointer that no root
+	 * knew of leads to these words, until the memory is used again.
 	 */
 	uint8_t clobberfree;
 
 	/*
 	 * n: every nth allocation of the process collects first, even if
-	 * gc_percent is below 0; 1: each does.  No allocation is inline.  Other
-	 * markers are called for small heaps too.
+	 * gc_percent is below 0.  1: each allocation does.  No allocation is
+	 * inline.  Helper threads mark even in small heaps.
 	 */
 	uint32_t gcstress;
 
@@ -208,22 +210,23 @@ typedef struct rt_config {
 	 * 1: after every object of more than 32760 bytes there is a guard:
 	 * protected pages.  The object ends at most 15 bytes before the guard.
 	 * A write or read that goes further faults (SIGSEGV) where it happens.
-	 * Those bytes, and up to 128 before the object, are checked when it is
-	 * freed.  If one was written, the process ends with a report that names
-	 * the object; rt_heap_verify counts it as an error.  A freed object is
-	 * protected until its pages are used again.  rt_size of a guarded
-	 * object is the size requested.
+	 * The bytes between object and guard, and up to 128 before the object,
+	 * are checked when the object is freed.  If one of them was written,
+	 * the process ends with a report that names the object.  rt_heap_verify
+	 * counts such a byte as an error.  A freed object is protected until
+	 * its pages are used again.  rt_size of a guarded object is the size
+	 * requested.
 	 *
 	 * A guard counts in heap_inuse and heap_sys, not in heap_alloc.
-	 * Objects get no guard while there are 16384 guards, or while memory or
-	 * the system's limits are short.  No pages are brought in ahead of use
-	 * (populate).
+	 * Objects get no guard while there are 16384 guards, or while the
+	 * system refuses memory or mappings for one.  No pages are brought in
+	 * ahead of use (populate).
 	 */
 	uint8_t guard_large;
 
 	/*
-	 * n: the same for one in n of the smaller objects, chosen at random; 1:
-	 * for all of them.  Such an object has pages of its own, at least 16
+	 * n: the same for one in n of the smaller objects, chosen at random.
+	 * 1: for all of them.  Such an object has pages of its own, at least 16
 	 * KiB, and counts as a large one of at least 8 KiB.  No other object is
 	 * combined with it.  No allocation is inline.  0: none.
 	 */
@@ -231,21 +234,21 @@ typedef struct rt_config {
 
 	/*
 	 * The format of the host's values (rt/trace.h), or NULL, the default.
-	 * Then a word on a stack or in a register of an attached thread keeps
-	 * an object if it is an address in the object, and also if it is a
-	 * value word that leads to the object in this format.  rt_init copies
-	 * the format, and refuses one that is not in order.
+	 * With a format, a word on a stack or in a register of an attached
+	 * thread keeps an object in two cases: it is an address in the object,
+	 * or a value word that leads to the object in this format.  rt_init
+	 * copies the format, and refuses one that is not in order.
 	 *
 	 * A compiler keeps the two words of a value wherever it likes.  So with
-	 * test_at 1 or -1 no tag is looked at: every word counts as a value
+	 * test_at 1 or -1 the tag is not tested: every word counts as a value
 	 * word.
 	 *
 	 * A compiler may also keep a value in a form that is neither the value
 	 * nor the address: shifted or masked as a step between the two, in two
 	 * halves, or only in a vector register that a call does not save.  The
 	 * collector does not see such an object.  A host that decodes a value
-	 * and goes on to use the object calls rt_keep_alive with its address
-	 * after the last use, as it would for a plain pointer.
+	 * and goes on to use the object must therefore call rt_keep_alive with
+	 * its address after the last use, as for a plain pointer.
 	 */
 	const rt_value_format *stack_format;
 
@@ -253,34 +256,42 @@ typedef struct rt_config {
 	 * 1: finds references that a trace callback or a bitmap forgets.  After
 	 * each marking one thread looks at all aligned words of every marked
 	 * object whose references a callback or a type tells.  A word is
-	 * reported if it leads to another object, as an address or in a format,
-	 * and if the object told no reference to that one.  The formats are
-	 * that of the type and stack_format.
+	 * reported if it leads to another object, and the object told no
+	 * reference to that one.  The word may lead there as an address, in the
+	 * format of the type, or in stack_format.
 	 *
 	 * A report is one line.  It names the object by its kind, type and
 	 * description (rt_describe_fn), and the offset of the word.  It names
 	 * the last reference before the word that has a name (rt_trace_name).
-	 * Then it names the object that the word leads to, in the same way.
-	 * The line says whether something else reaches that one.  If not, the
-	 * same collection frees it or makes its destructor ready; these lines
-	 * come first.
+	 * Then it names, in the same way, the object that the word leads to,
+	 * and says whether something else reaches that object.  If nothing
+	 * does, the same collection frees the object or makes its destructor
+	 * ready.  These lines come first.
 	 *
 	 * A type and an offset are reported once, and once more when they are
-	 * first seen to lead to an object that nothing else reaches.  Words of
-	 * a type's tail count as those of its first element.  Where a callback
-	 * tells everything, the kind counts as the type; a kind that is
-	 * registered anew counts as new.  A collection reports at most 64, and
-	 * adds a line with the number of the others, which may come later.
+	 * first seen to lead to an object that nothing else reaches.  A word in
+	 * any element of a type's tail counts as the same word of the first
+	 * element.  If objects have no type, their kind takes its place; a kind
+	 * that is registered anew is another one.  A collection reports at most
+	 * 64 words, and adds a line with the number of the others.  Later
+	 * collections may report these.
 	 *
 	 * The warn handler (rt_set_warn_handler) gets each line after the world
-	 * was started.  Without a handler the lines are written to stderr.
+	 * has been started.  Without a handler the lines are written to stderr.
 	 *
-	 * A number that looks like an address, and an old pointer in an unused
-	 * part of an object, are reported as well, except in the value word of
-	 * a pair whose tag says that it is no reference, if a bitmap describes
-	 * it.  A reference of an object to itself need not be told.  The search
-	 * does not look at kinds without references, at kinds of words, or at
-	 * memory outside the heap.  It keeps nothing alive.
+	 * A number that looks like an address is reported as well, and so is an
+	 * old pointer in an unused part of an object.  But the value word of a
+	 * pair that a bitmap describes is not reported if the tag says that it
+	 * is no reference.  A reference of an object to itself need not be
+	 * told.
+	 *
+	 * The first pointer that the callback of an object tells, but that
+	 * RT_KIND_BASE ignores, is reported as well, unless a word of the
+	 * object leads to the same target.  Its line has the name of this
+	 * reference, and the offset if a word holds the pointer as it is.
+	 *
+	 * The search does not look at kinds without references, at kinds of
+	 * words, or at memory outside the heap.  It keeps nothing alive.
 	 */
 	uint8_t tracecheck;
 
@@ -325,16 +336,16 @@ typedef struct rt_config {
 	 * time.  While the host allocates, the heap keeps what it will need
 	 * until the next collection, and a tenth more.  The thread is made when
 	 * a collection first leaves 4 MiB of free pages or more; see
-	 * gc_threads.  gc_threads does not count it.  It has the processors
-	 * that the caller of rt_init had, and default scheduling.  Otherwise it
-	 * is like a helper thread.  It sleeps while there is nothing to
-	 * release.  After a collection, a new memory limit or heap goal, or 4
-	 * MiB freed by rt_free, destructors and the like, it looks again.  If
-	 * the system refuses eight releases in a row, as for locked memory, it
-	 * tries again after the next collection.  A thread that polls may have
-	 * to wait for it as in rt_free_os_memory, and a stop may have to wait
-	 * for one step of at most 2 MiB.  0: pages go back only for the memory
-	 * limit, and in rt_free_os_memory.  Default 1.
+	 * gc_threads, which does not count it.  What is freed by hand before
+	 * that stays until a collection.  It has default scheduling.
+	 * Otherwise it is like a helper thread.  It sleeps while there is
+	 * nothing to release.  After a collection, a new memory limit or heap
+	 * goal, or 4 MiB freed by rt_free, destructors and the like, it looks
+	 * again.  If the system refuses eight releases in a row, as for locked
+	 * memory, it stops, and tries again after any of these.  A thread that
+	 * polls may have to wait for it as in rt_free_os_memory, and a stop may
+	 * have to wait for one step of at most 2 MiB.  0: pages go back only
+	 * for the memory limit, and in rt_free_os_memory.  Default 1.
 	 */
 	uint8_t scavenge;
 
@@ -342,9 +353,18 @@ typedef struct rt_config {
 	 * Seconds without a collection, and without allocations of 1 percent of
 	 * the heap goal, after which the host counts as idle, 0 to 255.  Then
 	 * the same thread releases all free pages, with 5 percent of processor
-	 * time.  Default 5.  0: never.
+	 * time.  Allocations without a collection may be noticed only when that
+	 * time is over; then it begins again.  Default 5.  0: never.
 	 */
 	uint8_t idle_s;
+
+	/*
+	 * 1: each collection writes a line about what went back to the system
+	 * since the one before, and rt_free_os_memory a line about what it
+	 * released.  Both are written as those of gctrace.  0: none.  Default
+	 * 0.
+	 */
+	uint8_t scavtrace;
 
 	/*
 	 * Where a collection frees the memory of dead objects (sweeping).
@@ -365,7 +385,7 @@ typedef struct rt_config {
 	 */
 	uint8_t sweep;
 
-	uint8_t spare[1]; /* 0 */
+	uint8_t spare[8]; /* 0 */
 } rt_config;
 
 /*
@@ -391,7 +411,8 @@ RT_API void rt_config_init_sized(rt_config *c, size_t size);
  *
  * The names are align8 past_end huge_pages populate double_check gc_threads
  * max_procs heap_min heap_headroom max_heap gc_cpu_limit cgroup scavenge idle_s
- * sweep stop_grace_us stop_signal gctrace, and for finding errors checkmark
+ * sweep stop_grace_us stop_signal gctrace scavtrace, and for finding errors
+ * checkmark
  * clobberfree gcstress poison guard_large guard_small tracecheck.  Values have
  * the ranges of rt_config.  heap_min, heap_headroom and max_heap are sizes.  A
  * size is a decimal number of bytes, or one followed by B, KiB, MiB, GiB or
@@ -426,10 +447,10 @@ RT_API int rt_config_from_env(rt_config *c);
  *   RT_ENOMEM   the system grants not even 64 MiB of address space, no memory
  *               for the caller's cache, no key for thread-specific data or no
  *               handlers of pthread_atfork
- *   RT_ENOTSUP  the system refuses to report the bounds of the caller's stack,
- *               and no_attach helps as above; or the process locks what it
- *               maps, as by mlockall, and the system refuses to lock what a
- *               heap needs.  The warn handler is told which
+ *   RT_ENOTSUP  the system refuses to report the bounds of the caller's stack
+ *               (set no_attach, as above); or the process locks what it maps,
+ *               as by mlockall, and the system refuses to lock what a heap
+ *               needs.  The warn handler is told which of the two it is
  *   RT_ESTATE   there is a heap already
  *
  * On the main thread neither /proc nor a free file descriptor is needed, and

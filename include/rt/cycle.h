@@ -33,8 +33,8 @@ enum rt_cause {
  * The struct may grow at its end.
  */
 typedef struct rt_cycle {
-	/* Bytes that rt_read_cycle has filled: what the library and the host
-	 * both know. */
+	/* Bytes that rt_read_cycle has filled: those that both the library and
+	 * the host know. */
 	size_t struct_size;
 
 	/* 1 for the first collection of the heap.  The newest has the number
@@ -50,9 +50,9 @@ typedef struct rt_cycle {
 	/* When the pause ended, in ns since 1970; pause_end of rt_memstats. */
 	uint64_t end;
 
-	/* Wall time of the steps.  Up to finish_ns they are one stop. */
+	/* Wall time of the steps.  Those up to finish_ns are one stop. */
 	uint64_t stopping_ns; /* from the request until all were stopped */
-	uint64_t prepare_ns;  /* caches of all threads were flushed */
+	uint64_t prepare_ns;  /* until caches of all threads were flushed */
 	uint64_t mark_ns;
 	uint64_t sweep_ns; /* about 0 if the sweep came after the stop */
 	uint64_t finish_ns; /* next goal; memory for threads that had none */
@@ -60,33 +60,32 @@ typedef struct rt_cycle {
 	/* The sum of these five; pause_ns of rt_memstats. */
 	uint64_t pause_ns;
 
-	/* What followed while the threads ran: memory of the collector was
-	 * released, huge pages were chosen. */
+	/* What followed while the threads ran: the collector released its
+	 * memory, and chose what gets huge pages. */
 	uint64_t release_ns;
 
-	/* CPU time.  Each thread waited for the last one to stop:
-	 * stopping_cpu_ns of rt_stop_times.  Marking: by the thread that
-	 * collected and by helpers.  Sweeping: by the thread that collected
-	 * only, and in the stop (rt_config.sweep): no record has the time of
-	 * threads that sweep later.  If heap_start is below 1 MiB no clock is
-	 * read for these two, and that thread counts with the wall time.  The
-	 * last is of the whole process while it was stopped, including helpers
-	 * and threads inside blocking regions. */
-	uint64_t stopping_cpu_ns;
+	/* CPU time.  mark_cpu_ns is that of the thread that collected and of
+	 * helpers.  sweep_cpu_ns is only that of the thread that collected, in
+	 * the stop (rt_config.sweep): no record has the time of threads that
+	 * sweep later.  If heap_start is below 1 MiB, no clock is read for
+	 * these two, and that thread counts with its wall time.
+	 * process_cpu_ns is that of the whole process during the stop,
+	 * including helpers and threads inside blocking regions. */
+	uint64_t stopping_cpu_ns; /* as in rt_stop_times */
 	uint64_t mark_cpu_ns;
 	uint64_t sweep_cpu_ns;
 	uint64_t process_cpu_ns;
 
-	/* What counted as allocated when all were stopped (rt_heap_live), the
-	 * same when marking began and caches were flushed, and what was found
-	 * alive. */
+	/* Bytes: what counted as allocated when all were stopped
+	 * (rt_heap_live), the same after caches were flushed, and what marking
+	 * found alive. */
 	uint64_t heap_start;
 	uint64_t heap_flushed;
 	uint64_t heap_live;
 
-	/* The goal when all were stopped, and the one that followed;
-	 * UINT64_MAX: none.  If the sweep came after the stop, the second is
-	 * the one until all was swept; the final goal may be higher. */
+	/* The goal when all were stopped, and the one that this collection
+	 * set; UINT64_MAX: none.  If the sweep came after the stop, the second
+	 * is the one until all was swept; the final goal may be higher. */
 	uint64_t goal;
 	uint64_t next_goal;
 
@@ -102,15 +101,29 @@ typedef struct rt_cycle {
 	/* gc_cpu_fraction of rt_memstats as of the end of this collection. */
 	double gc_cpu_fraction;
 
-	uint32_t markers;   /* threads that marked, helpers included */
+	uint32_t markers;   /* threads that marked, including helpers */
 	uint32_t max_procs; /* rt_config.max_procs */
 
-	/* The stop: its reason (enum rt_stop_reason), the threads that were
-	 * attached, and the id of the P that was stopped last. */
+	/* The stop: its reason (enum rt_stop_reason), the number of attached
+	 * threads, and which was stopped last (as in rt_stop_times). */
 	uint32_t reason;
 	uint32_t nthreads;
 	uint32_t slowest;
 	uint32_t spare; /* 0 */
+
+	/* heap_inuse, heap_idle and heap_released of rt_memstats at the end of
+	 * the stop.  Memory of the collector that is freed later (release_ns)
+	 * is in none of them. */
+	uint64_t heap_inuse;
+	uint64_t heap_idle;
+	uint64_t heap_released;
+
+	/* Bytes that went back to the system since the collection before: by
+	 * the library's thread (rt_config.scavenge), and by threads that
+	 * allocated at the memory limit.  What rt_free_os_memory released is in
+	 * neither. */
+	uint64_t scavenged_background;
+	uint64_t scavenged_assist;
 } rt_cycle;
 
 /*
@@ -120,7 +133,7 @@ typedef struct rt_cycle {
  * n collections is followed by a record of number n.  Live statistics may show
  * a collection some microseconds before its record is there.
  *
- * rt_read_cycle_sized fills the first size bytes of *c.  Those that this
+ * rt_read_cycle_sized fills the first size bytes of *c.  Bytes that this
  * library does not know become 0.
  *
  * Returns 0, or RT_EINVAL (c is null, or size is below 16 or above 4096),

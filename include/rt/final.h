@@ -19,36 +19,38 @@ extern "C" {
  * says where they run:
  *
  *   RT_FINALIZE_MANUAL  in rt_run_finalizers;
- *   RT_FINALIZE_POLL    in rt_run_finalizers and in rt_safepoint, which may
- *                       collect then.  rt_poll calls rt_safepoint only if a
- *                       stop is requested, so a thread that only calls rt_poll
- *                       may never run any.
+ *   RT_FINALIZE_POLL    in rt_run_finalizers and in rt_safepoint.  Since
+ *                       destructors may collect, rt_safepoint may then collect
+ *                       as well.  rt_poll calls rt_safepoint only if a stop is
+ *                       requested, so a thread that only calls rt_poll may
+ *                       never run any.
  *
- * If an out-of-memory handler calls rt_run_finalizers, they run in an
- * allocation all the same.
+ * There is one exception: if an out-of-memory handler calls rt_run_finalizers,
+ * they run inside an allocation.
  *
- * One thread at a time runs them, and never one inside another.
+ * Only one thread at a time runs destructors, and never one inside another.
  *
  * All objects that are ready when a thread begins to run destructors are a
  * batch.  When all destructors of the batch have returned, the memory of its
- * objects is free.  If objects that rt_drop_now has dropped lie beside them, a
- * later collection frees that memory instead.  Objects that die meanwhile
- * belong to the next batch.  So a host that never runs destructors never gets
- * that memory back.  The warn handler is told, once in the life of a heap, when
- * what has waited since an earlier collection exceeds half of the live heap, or
- * of rt_config.heap_min if that is more.
+ * objects is free.  Where objects that rt_drop_now has dropped lie beside them,
+ * a later collection frees the memory instead.  Objects that die meanwhile
+ * belong to the next batch.  A host that never runs destructors never gets the
+ * memory of dead objects back.  The warn handler is told, once in the life of a
+ * heap, when the objects that have waited since an earlier collection exceed
+ * half of the live heap, or of rt_config.heap_min if that is more.
  *
  * Dead objects count as allocated in all statistics until they are freed, but
  * not as alive (rt_heap_live).  Their bytes do not hasten the next collection,
- * which could not free them.
+ * because it could not free them.
  *
- * An out-of-memory handler may call rt_run_finalizers, and return 1 if any ran.
- * If none ran, it must not return 1 on their account: it would be called again
- * for ever.
+ * An out-of-memory handler may call rt_run_finalizers with max 0, and return 1
+ * if any destructor ran.  (With a smaller max nothing may be free yet, because
+ * a batch is freed as a whole.)  If none ran, the handler must not return 1 for
+ * that reason: it would be called again for ever.
  *
- * In the child of a fork that another thread made, the destructors that had not
- * begun are ready; one that had begun does not run again.  The same holds when
- * a thread exits in a destructor.
+ * If another thread forks while one runs destructors, those that had not begun
+ * are ready in the child.  One that had begun does not run again.  The same
+ * holds when a thread exits in a destructor.
  *
  * rt_fini runs no destructors.  A host that wants all of them to run calls
  * rt_drop_now for each kind before it.
@@ -58,22 +60,21 @@ extern "C" {
  *  - calls rt_drop_now for each of its kinds with RT_KIND_DROP;
  *  - calls rt_gc;
  *  - calls rt_kind_unregister for each of its kinds.
- * A stale word, for example on a stack, may keep an object alive; then the last
- * call returns RT_EBUSY.  Then the host must keep the kind and its code, and
+ * A stale word, for example on a stack, may keep an object alive.  Then the
+ * last call returns RT_EBUSY, and the host must keep the kind and its code, and
  * call rt_kind_unregister again after a later collection.
  */
 enum rt_finalize_mode { RT_FINALIZE_MANUAL, RT_FINALIZE_POLL };
 
 /*
  * A ready callback is told how many destructors are ready, soon after a
- * collection that has found dead objects.  Whichever function collected, the
- * next rt_gc calls it when that ends, and so does the next allocation that
- * leaves the inline path, on any thread.  An rt_gc that finds dead objects
- * calls it itself.  The callback runs with the world running and no lock held.
- * It may wake another thread, or note that it is time for rt_run_finalizers.
- * It must not run destructors itself: rt_run_finalizers returns 0 in it,
- * rt_drop_now returns RT_EBUSY, and rt_safepoint runs none.  It must not leave
- * by longjmp or by an exception.
+ * collection that has found dead objects.  That is at the end of an rt_gc (the
+ * one that ran the collection, or the next), or in the next allocation of any
+ * thread whose cache has no room for it, whichever comes first.  The callback
+ * runs with the world running and no lock held.  It may wake another thread, or
+ * note that it is time for rt_run_finalizers.  It must not run destructors
+ * itself: rt_run_finalizers returns 0 in it, rt_drop_now returns RT_EBUSY, and
+ * rt_safepoint runs none.  It must not leave by longjmp or by an exception.
  */
 typedef void rt_ready_fn(size_t n, void *arg);
 
@@ -92,8 +93,8 @@ RT_API int rt_set_finalize_mode(int mode, rt_ready_fn *notify, void *arg);
 /*
  * rt_run_finalizers runs up to max destructors, or, if max is 0, as many as
  * were ready at the call.  It returns how many ran.  An object that turns out
- * to have no destructor counts as well.  A batch may be spread over several
- * calls.
+ * to have no destructor counts as one that ran.  A batch may be spread over
+ * several calls.
  *
  * Returns 0 at once while another thread runs destructors, in a destructor, in
  * the ready callback, in the caller's own stop, inside a blocking region or a
@@ -115,47 +116,51 @@ RT_API size_t rt_finalizers_ready(void);
  * A pick callback chooses objects: 1 for yes.  It is called with the world
  * stopped.  It must not allocate, block, poll, leave by longjmp or by an
  * exception, or end its thread.  It may call rt_size, rt_base, rt_is_heap and
- * rt_kind_of, which know nothing of an object that is ready to be dropped.  An
+ * rt_kind_of, which know nothing of an object that is ready to be dropped.  The
  * object may be one that the host has not filled yet, as for a trace callback.
+ * It may be dead, and then what it refers to may be gone, unless its kind has
+ * RT_KIND_DROP_DEEP.  So the callback must decide by what the object itself
+ * holds.
  */
 typedef int rt_pick_fn(const void *obj, size_t size, void *arg);
 
 /*
  * rt_drop_now drops every object of a kind for which pick says 1, or all if
  * pick is NULL, whether it is reachable or not.  It is for the end of one of
- * several interpreters in a process.  pick is called for objects that are ready
- * to be dropped as well.  Those that it does not choose stay ready.  Each
+ * several interpreters in a process.  pick is also called for objects that are
+ * ready to be dropped already.  Those that it does not choose stay ready.  Each
  * object is dropped once.
  *
  * First pick is called for all objects, in one stop, except for those that an
  * allocation has yet to return.  From then on the chosen objects are dead,
  * whatever refers to them.  Their references keep nothing alive, except as
  * RT_KIND_DROP_DEEP promises, and the host must not use the objects.  Then
- * their destructors run, in no particular order, on the calling thread.  All of
- * them stay in place until the call returns.  A later collection frees the
- * memory, once it finds no reference to it; until then collections clear it,
- * except in objects of more than 32760 bytes.  Objects that had died before
- * need not wait for the destructors of others that died with them, unless
- * rt_run_finalizers has begun with those.
+ * their destructors run, in no particular order, on the calling thread.  All
+ * chosen objects stay in place until the call returns.  Later collections free
+ * each of them to which they find no reference, and clear the others, except
+ * those of more than 32760 bytes.  A chosen object that had died before the
+ * call may be freed before the destructors of the objects that died with it
+ * have run, unless rt_run_finalizers has begun with those.
  *
- * pick is not called for objects that the destructors allocate.  In the child
- * of a fork that another thread makes meanwhile, the objects whose destructors
- * had not begun are what they were before the call; some of those that were
- * ready may be ready only after the next collection.  If their kind lacks
- * RT_KIND_DROP_DEEP, objects to which only they refer may be gone.  That holds
- * for those that were ready, and for the others if there was a collection since
- * the call.  The same holds when the thread exits in a destructor, and when a
- * destructor leaves a blocking region, a no-GC stretch or a stop open: then the
- * call ends at once.  rt_run_finalizers ends as well then.
+ * pick is not called for objects that the destructors allocate.
+ *
+ * If another thread forks during the call, then in the child each object whose
+ * destructor had not begun is what it was before the call.  Some of those that
+ * were ready may be ready only after the next collection.  If the kind lacks
+ * RT_KIND_DROP_DEEP, objects to which only such an object refers may be gone:
+ * if it was ready, or if there was a collection since the call began.  The same
+ * holds when the thread exits in a destructor, and when a destructor leaves a
+ * blocking region, a no-GC stretch or a stop open.  In the last case the call
+ * ends at once, and so does an rt_run_finalizers.
  *
  * Returns RT_OK, or RT_EINVAL (not a kind with RT_KIND_DROP), RT_EBUSY
  * (destructors run already, on another thread or around this call; in the ready
- * callback; own stop, or a destructor has left one), RT_EPERM (not attached),
- * RT_ESTATE (inside a blocking region or a no-GC stretch, or a destructor has
- * left one open; no heap).  Only an RT_EBUSY for destructors on another thread
- * ends by itself.
+ * callback; own stop, or a destructor has left its thread in one), RT_EPERM
+ * (not attached), RT_ESTATE (inside a blocking region or a no-GC stretch, or a
+ * destructor has left one open; no heap).  Only an RT_EBUSY for destructors on
+ * another thread ends by itself.
  *
- * Attached threads.  Stops the world, for which it blocks.  A destructor may
+ * Attached threads.  Blocks, because it stops the world.  A destructor may
  * collect and poll.
  */
 RT_API int rt_drop_now(int kind, rt_pick_fn *pick, void *arg);

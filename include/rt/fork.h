@@ -6,38 +6,40 @@
  * on.  They stop the world, so that nothing is half done in the child, and
  * start it again on both sides.  fork() blocks for that as rt_stop_the_world
  * does, so the caller must hold no lock that another attached thread awaits
- * outside a blocking region.  Three sorts of such locks are easily overlooked:
+ * outside a blocking region.  Three sorts of such locks are easily overlooked.
  *
- *  - Some C libraries (glibc 2.28 to 2.35, musl) hold one of their own while
- *    handlers run, and fork, pthread_atfork and dlclose take it.  With them,
- *    attached threads that may call these functions at the same time must do it
- *    in a blocking region, by rt_call_blocking.
+ *  - Some C libraries (glibc 2.28 to 2.35, musl) hold a lock of their own while
+ *    handlers run.  fork, pthread_atfork and dlclose take that lock.  With
+ *    these libraries, attached threads that may call these functions at the
+ *    same time must do it in a blocking region, by rt_call_blocking.
  *  - A lock that a handler of pthread_atfork takes counts as held if the
  *    handler was registered after the first rt_init, because it then runs
  *    before ours.
  *  - A handler that was registered before the first rt_init runs while the
- *    world is stopped.  It must await no lock that an attached thread may hold
- *    where it polls, and must not call the library.
+ *    world is stopped.  Such a handler must not wait for a lock that an
+ *    attached thread may hold where it polls, and must not call the library.
  *
  * Until the fork is done, other threads may wait in every function of the
  * library, even in those that do not block otherwise.
  *
  * In the child only the forking thread exists.  It is in the same state as
  * before: attached or not, inside its blocking region, its own stop, or a
- * callback of rt_heap_walk.  All other threads are detached.  Objects that only
- * their stacks referred to are garbage.  Their interpreter stacks stay
- * allocated, and their ranges stay registered; the host must remove those that
- * are on their stacks.  Statistics continue from their old values.  With glibc
- * on x86-64, thread-local variables may be roots on threads that the child
- * makes.  This happens if the parent had several threads and only the first had
- * attached, or if modules were loaded since one had.
+ * callback of rt_heap_walk.  All other threads are detached, and objects that
+ * only their stacks referred to are garbage.  The interpreter stacks that these
+ * threads used stay allocated.  Ranges that they registered stay registered;
+ * the host must remove those that lie on the stacks of these threads.
+ * Statistics continue from their old values.  With glibc on x86-64,
+ * thread-local variables may be roots on threads that the child makes.  This
+ * happens if the parent had several threads and only the main one had attached,
+ * or if modules were loaded after the last thread had attached.
  *
  * A fork in a signal handler that interrupted the library is not supported.
  * The child of a fork that another thread makes during the first rt_init must
  * not use the heap.  The child of a call that runs no handlers, such as vfork,
  * _Fork and clone, may only exec or _exit, unless the host calls the three
- * functions below itself.  It must not if the child shares its parent's memory
- * (vfork, CLONE_VM): there rt_fork_child would detach the parent's threads.
+ * functions below itself.  It must not call them for a child that shares its
+ * parent's memory (vfork, CLONE_VM), because there rt_fork_child would detach
+ * the parent's threads.
  */
 #ifndef RT_FORK_H
 #define RT_FORK_H
@@ -51,18 +53,20 @@ extern "C" {
 /*
  * Call rt_fork_prepare before a fork that is made without fork(), or that must
  * be prepared before the host's own handlers run.  The same thread must then
- * call rt_fork_parent or rt_fork_child.  Before that it must call no other
- * function of the library.  Calls nest: fork() may be called between them, and
- * the last of those answers counts.
+ * call rt_fork_parent or rt_fork_child, and no other function of the library in
+ * between.  Calls nest, so fork() may be called in between.  Then only the last
+ * rt_fork_parent or rt_fork_child of the thread has an effect.
  *
  * Returns 0, or RT_ESTATE if the library is reporting a bug of its own, or
- * RT_EBUSY in a callback of a collection; then nothing was done.  A fatal
- * handler may therefore fork.  The child of such a fork must not use the heap,
- * and neither must its own children.
+ * RT_EBUSY in a callback of a collection; then nothing was done.  Since it does
+ * not wait in the first case, a fatal handler may fork.  The child of such a
+ * fork must not use the heap, and neither must its own children; there
+ * rt_fork_prepare returns RT_ESTATE.
  *
- * Any thread, even in a blocking region, in its own stop and before rt_init;
- * in a no-GC stretch too, which earlier stops may then interrupt.  Blocks until
- * these have ended and all threads are stopped.  Does not collect.
+ * Any thread, even in a blocking region, in its own stop and before rt_init.  A
+ * no-GC stretch of the caller may be interrupted by stops that were requested
+ * earlier.  Blocks until these have ended and all threads are stopped.  Does
+ * not collect.
  */
 RT_API int rt_fork_prepare(void);
 

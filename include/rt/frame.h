@@ -2,8 +2,8 @@
  * frame.h - local variables as exact roots.
  *
  * A thread that is attached with RT_THREAD_EXACT names its local variables
- * here, because its stack is not scanned.  In any other thread a variable that
- * is named here is a root as well, and reports call it by its name
+ * here, because its stack is not scanned.  On any other thread a variable that
+ * is named here is a root as well, and reports show its name
  * (rt_config.checkmark).
  */
 #ifndef RT_FRAME_H
@@ -36,10 +36,10 @@ RT_ABI_ASSERT_(sizeof(struct rt_frame) == 32, "rt_frame is ABI");
 
 /*
  * rt_frames_thread_ returns rt_thread_tls as it is now.  After a switch of
- * fibers a function may continue on another thread.  If the compiler has kept
- * the address of a thread-local variable over the call, as it does on most
- * processors, that address is wrong.  A function of its own finds the address
- * anew.
+ * fibers a function may continue on another thread.  On most processors the
+ * compiler may have kept the address of the thread-local variable over the call
+ * of the switch; then that address is wrong.  A function that is not inlined
+ * finds the address anew.
  */
 #if defined(__x86_64__)
 static inline rt_thread *rt_frames_thread_(void)
@@ -52,13 +52,14 @@ static __attribute__((noinline, unused)) rt_thread *rt_frames_thread_(void)
 
 /*
  * rt_frames_save returns the list of the calling thread's frames.
- * rt_frames_restore replaces it by one that rt_frames_save has returned.  The
- * blocks of all frames in it must not have ended.
+ * rt_frames_restore replaces it by one that rt_frames_save has returned.  No
+ * frame of that list may belong to a block that has ended.
  *
  * A function that is left by longjmp leaves its frames in the list.  So the
- * function that calls setjmp must save before, and restore after the jump.  A
- * host that switches stacks saves before each switch, and restores the list of
- * the stack that it has switched to; the list of a new stack is NULL.
+ * function that calls setjmp must save the list before that call, and restore
+ * it after the jump.  A host that switches stacks must save the list before
+ * each switch, and restore the list of the stack that it has switched to.  The
+ * list of a new stack is NULL.
  *
  * A thread that is not attached has no frames: for it rt_frames_save returns
  * NULL, and rt_frames_restore does nothing.  Any thread, outside a blocking
@@ -101,38 +102,40 @@ static inline void rt_frame_pop_(rt_frame *f)
  *   struct obj *a = NULL, *b = NULL;
  *   RT_FRAME(&a, &b);
  *
- * A variable is a pointer, or an integer or a class that consists of one.  The
- * compiler refuses a variable whose size is not that of a pointer.  It also
- * refuses a missing &, unless the variable points to something of that size.
+ * A variable is a pointer, an integer of the same size, or a class that
+ * consists of one of these.  The compiler refuses a variable whose size is not
+ * that of a pointer.  It also refuses a missing &, unless the variable points
+ * to something of that size.
  *
- * What a variable holds when the world is stopped is null or a reference, as in
- * a range of RT_ROOT_EXACT.  An address inside an object, or one with a tag,
- * keeps nothing alive there.  A variable that is not set yet does no harm.  A
- * variable must live at least as long as the block.
+ * Whenever the world is stopped, a variable holds null or a reference, as a
+ * word in a range of RT_ROOT_EXACT does.  An address inside an object, or one
+ * with a tag, keeps nothing alive.  A variable that is not initialised yet does
+ * no harm.  A variable must live at least as long as the block.
  *
  * It is a declaration and a statement, so it may not be the only statement of
  * an if.  A block that begins while the thread is not attached has no frame.  A
  * detach takes all frames off the list.
  *
- * A block that ends by return, break or goto ends its frame, and one that a C++
- * exception leaves as well.  A block that longjmp leaves does not
- * (rt_frames_save).  Neither does a block of C code that pthread_exit or a
- * cancellation leaves, unless it was compiled with -fexceptions.  A thread
- * calls rt_frames_restore(NULL) before it ends in that way.
+ * Return, break, goto and a C++ exception that leave a block end its frame.
+ * longjmp does not (see rt_frames_save).  Nor do pthread_exit and a
+ * cancellation that leave a block of C code, unless it was compiled with
+ * -fexceptions.  Before a thread ends in that way, it must call
+ * rt_frames_restore(NULL).
  *
  * A computed goto (goto *p) must neither enter nor leave such a block: the
- * compiler may not end the frame, or may end one that has not begun.  An
- * interpreter that jumps so from one instruction to the next has the RT_FRAME
- * of its loop around all of them, and those of an instruction in a block that
- * ends before the jump.  No jump of any kind may enter a block behind its
- * RT_FRAME.
+ * compiler may not end the frame, or may end one that has not begun.  In an
+ * interpreter that jumps so from one instruction to the next, the RT_FRAME of
+ * the loop is around all instructions, and one of a single instruction is in a
+ * block that ends before the jump.  No jump of any kind may enter a block past
+ * its RT_FRAME.
  *
  * Any thread, outside a blocking region, even in its own stop.  A block may
- * contain a whole region, but must not begin or end inside one: the collector
- * may be reading the list.  So a region that an exception or the end of the
- * thread may leave is one of rt_call_blocking, which ends it first.  A host
- * that is compiled with RT_FRAME_CHECKS defined ends by a trap there.  Does not
- * block, collect or poll.
+ * contain a whole region, but must not begin or end inside one, because the
+ * collector may be reading the list.  So where an exception or the end of the
+ * thread may leave a region, the host must use rt_call_blocking, which ends the
+ * region before the block.  If the host is compiled with RT_FRAME_CHECKS
+ * defined, a block that begins or ends inside a region ends the program by a
+ * trap.  Does not block, collect or poll.
  */
 #define RT_FRAME(...) RT_FRAME_AT_(__COUNTER__, #__VA_ARGS__, __VA_ARGS__)
 #define RT_FRAME_AT_(id, text, ...) RT_FRAME_OF_(id, text, __VA_ARGS__)
@@ -168,7 +171,7 @@ static inline void rt_frame_pop_(rt_frame *f)
 #define RT_SLOTS_15_(p, ...) RT_SLOT_(p), RT_SLOTS_14_(__VA_ARGS__)
 #define RT_SLOTS_16_(p, ...) RT_SLOT_(p), RT_SLOTS_15_(__VA_ARGS__)
 
-/* RT_SLOT_ refuses what is not the address of a variable of pointer size. */
+/* RT_SLOT_ refuses all but addresses of variables of pointer size. */
 #ifdef __cplusplus
 #define RT_SLOT_(p) rt_frame_slot_(p)
 extern "C++" {

@@ -13,8 +13,8 @@ extern "C" {
 /*
  * rt_gc runs one full collection, which begins after the call.  It returns when
  * all memory that was found dead is free again, except what waits for a
- * destructor (rt/final.h).  A collection that is under way ends first.  Threads
- * that wait for that together share the next collection, which counts once in
+ * destructor (rt/final.h).  If a collection is under way, it ends first.
+ * Threads that wait for its end share the next collection, which counts once in
  * num_forced_gc of rt_memstats.
  *
  * Returns 0, or RT_EPERM (not attached), RT_EBUSY (own stop), RT_ESTATE
@@ -26,12 +26,12 @@ RT_API int rt_gc(void);
 
 /*
  * rt_heap_live returns the bytes that the last collection found alive, plus
- * those allocated since.  It is one load, so a host may show it in a loop.
- * What a thread has allocated last counts later, up to 32 KiB of each.  Free
- * slots that a thread has taken for its inline allocation count already, up to
- * 8 KiB for each size and kind that it allocates.  /gc/heap/live:bytes of
- * rt/metrics.h is what the last collection found.  Dead objects that wait for
- * their destructor do not count.
+ * those allocated since.  It is one load, so a host may read it in a loop.  The
+ * last allocations of each thread, at most 32 KiB, may not count yet.  Free
+ * slots that a thread has taken for its inline allocation count already: at
+ * most 8 KiB for each size class and kind that it allocates.  The metric
+ * /gc/heap/live:bytes is only what the last collection found.  Dead objects
+ * that wait for their destructor do not count.
  *
  * Any thread, at any time, even in its own stop; without a heap it returns 0.
  * Does not collect, block or poll.
@@ -44,9 +44,9 @@ RT_API uint64_t rt_heap_live(void);
  * collection found alive and of the roots that it scanned
  * (rt_config.gc_percent).  With any number below 0, only rt_gc,
  * rt_free_os_memory, gcstress, the memory limit and an allocation that finds no
- * memory collect.  If the new goal is passed already, the next allocation that
- * leaves the inline path collects.  It sets *old to the previous percentage, -1
- * if that was off; old may be NULL.
+ * memory collect.  If the new goal is passed already, the next allocation for
+ * which its thread's cache has no room collects.  rt_set_gc_percent sets *old
+ * to the previous percentage, -1 if that was off; old may be NULL.
  *
  * Returns 0, or RT_EPERM (not attached), RT_EBUSY (own stop), RT_ESTATE
  * (inside a blocking region; no heap); then *old is untouched.
@@ -58,9 +58,9 @@ RT_API int rt_set_gc_percent(int percent, int *old);
 /*
  * rt_set_heap_min sets the least heap goal, in bytes (rt_config.heap_min), and
  * the heap's goal at once.  bytes is at most 2^40; 0 means 4 MiB.  If the new
- * goal is passed already, the next allocation that leaves the inline path
- * collects.  It sets *old to the previous value, which is never 0; old may be
- * NULL.
+ * goal is passed already, the next allocation for which its thread's cache has
+ * no room collects.  rt_set_heap_min sets *old to the previous value, which is
+ * never 0; old may be NULL.
  *
  * Returns 0, or RT_EINVAL (more than 2^40), RT_EPERM (not attached), RT_EBUSY
  * (own stop), RT_ESTATE (inside a blocking region; no heap); then nothing
@@ -73,10 +73,10 @@ RT_API int rt_set_heap_min(size_t bytes, size_t *old);
 /*
  * rt_set_memory_limit changes the memory limit while the heap exists.  It is a
  * soft limit, in bytes, of all memory that the library has mapped and not
- * released (sys - heap_released of rt_memstats).  The host's own memory and
- * what rt_adjust_external tells do not count, so a host in a container leaves
- * room for them.  INT64_MAX means no limit; 0 is a limit.  The metric
- * /gc/gomemlimit:bytes is the present limit.
+ * released (sys - heap_released of rt_memstats).  The host's own memory does
+ * not count, nor does the sum of rt_adjust_external, so a host in a container
+ * must leave room for them.  INT64_MAX means no limit; 0 is a limit.  The
+ * metric /gc/gomemlimit:bytes is the present limit.
  *
  * - The heap's goal is at most what the limit leaves for objects, less 3
  *   percent (at least 1 MiB), whatever gc_percent is, even below 0.  If it
@@ -90,8 +90,8 @@ RT_API int rt_set_heap_min(size_t bytes, size_t *old);
  * left less, or the limit was set.
  *
  * The goal changes at once, by what the last collection found.  If the new
- * limit is lower, the next allocations collect and release.  It sets *old to
- * the previous limit; old may be NULL.
+ * limit is lower, the next allocations collect and release.
+ * rt_set_memory_limit sets *old to the previous limit; old may be NULL.
  *
  * Returns 0, or RT_EINVAL (below 0), RT_EPERM (not attached), RT_EBUSY (own
  * stop), RT_ESTATE (inside a blocking region; no heap); then nothing changes,
@@ -103,44 +103,45 @@ RT_API int rt_set_memory_limit(int64_t bytes, int64_t *old);
 
 /*
  * rt_adjust_external tells the heap that objects own delta bytes more outside
- * it, such as the pixels of an image, or fewer if delta is negative.  The heap
- * keeps the sum, which begins at 0.  What is added counts as allocated: it
- * brings the next collection nearer.  A collection counts the whole sum as
- * alive, so a large sum raises the goal as live objects do.
+ * the heap, for example for the pixels of an image, or fewer if delta is
+ * negative.  The heap keeps the sum, which begins at 0.  What is added counts
+ * as allocated, so it brings the next collection nearer.  A collection counts
+ * the whole sum as alive, so a large sum raises the goal as live objects do.
  *
- * A collection does not change the sum: when the host frees such memory, it
- * subtracts what it added.  The goal falls at once, as if the last collection
- * had found that memory dead.  While gc_percent is below 0 and there is no
- * memory limit, the sum causes no collection.
+ * A collection does not change the sum.  When the host frees such memory, it
+ * must subtract what it added.  The goal falls at once, as if the last
+ * collection had found that memory dead.  While gc_percent is below 0 and there
+ * is no memory limit, the sum causes no collection.
  *
- * next_gc of rt_memstats and the metric /gc/heap/goal:bytes include the sum.
- * The other fields do not.  The memory limit does not count the sum, but what
- * is added brings the collection that the limit wants nearer, too.  The metric
- * /memory/external:bytes is the sum itself.  It stays between 0 and INT64_MAX.
+ * next_gc of rt_memstats and the metric /gc/heap/goal:bytes include the sum;
+ * the other fields of rt_memstats do not.  Nor does the memory limit count it,
+ * but what is added also brings a collection for the memory limit nearer.  The
+ * metric /memory/external:bytes is the sum itself.  The sum stays between 0 and
+ * INT64_MAX.
  *
  * Returns 0, or RT_EPERM (not attached), RT_EBUSY (own stop), RT_ESTATE (inside
  * a blocking region; no heap); then nothing changes.
  *
  * Attached threads, even in a destructor.  Does not collect, block or poll.  A
  * collection that becomes due comes with the next allocation of this thread, or
- * with one of another thread that leaves the inline path.
+ * with one of another thread for which that thread's cache has no room.
  */
 RT_API int rt_adjust_external(int64_t delta);
 
 /*
  * rt_free_os_memory runs rt_gc and then releases all free pages to the system.
  * They count in heap_released of rt_memstats until they are used again.  Where
- * a whole 4 MiB are free, the memory behind their bitmaps is released too;
- * gc_sys does not change, because it counts address space.  Other threads can
- * allocate meanwhile.  A thread that needs the pages that are just being
- * released, at most 2 MiB, waits for them.  Where a page of the system is
- * larger than 8 KiB, one that is partly in use, or partly released already, is
+ * a whole part of 4 MiB is free, the memory behind its bitmaps is released as
+ * well; gc_sys does not change, because it counts address space.  Other threads
+ * can allocate meanwhile.  A thread that needs the pages that are just being
+ * released, at most 2 MiB, waits for them.  If the system's pages are larger
+ * than 8 KiB, one of them that is partly in use, or partly released already, is
  * not released.
  *
  * Returns 0, or RT_EPERM (not attached), RT_EBUSY (own stop), RT_ESTATE (inside
- * a blocking region or a no-GC stretch; no heap).  Memory that the system
- * refuses to take, such as locked memory (mlock), stays with the heap, and so
- * do up to 4 MiB around it; that is no error.
+ * a blocking region or a no-GC stretch; no heap).  It is no error if the system
+ * refuses to take memory, such as locked memory (mlock).  That memory, and up
+ * to 4 MiB around it, then stays with the heap.
  *
  * Attached threads.  Collects, blocks and polls.
  */
@@ -157,17 +158,18 @@ RT_API int rt_free_os_memory(void);
 
 /*
  * An out-of-memory handler is called when n bytes were requested, by
- * rt_stack_alloc as well, and a collection did not find them.  It runs on the
- * thread that allocates, with the world running and no lock held.  It may free
- * what it can, allocate, or leave by longjmp or an exception.  It is not called
- * for its own allocations: they return NULL if a collection does not find the
- * memory.  Several threads may run it at once, so a lock of the host's must
- * protect what it frees, and no thread may hold that lock while it polls.  If
- * the handler returns 1, the allocation collects and tries again, and calls the
- * handler again each time that fails.  If it returns anything else, the
- * allocation returns NULL.  If dead objects wait for their destructors, the
- * handler may call rt_run_finalizers, and return 1 if that ran any.  Only there
- * do destructors run inside an allocation.
+ * rt_stack_alloc as well, and a collection did not find them.  The alignment of
+ * rt_alloc_aligned may make n more than its argument.  The handler runs on the
+ * thread that allocates, with the world running and no lock held.  It may
+ * free what it can, allocate, or leave by longjmp or an exception.  It is not
+ * called for allocations that it makes itself: they return NULL if a collection
+ * does not find the memory.  Several threads may run it at once, so a lock of
+ * the host's must protect what it frees, and no thread may hold that lock while
+ * it polls.  If the handler returns 1, the allocation collects and tries again,
+ * and calls the handler again each time that fails.  If it returns anything
+ * else, the allocation returns NULL.  If dead objects wait for their
+ * destructors, the handler may call rt_run_finalizers with max 0, and return 1
+ * if that ran any.  Only there do destructors run inside an allocation.
  */
 typedef int rt_oom_fn(size_t n, void *arg);
 
@@ -194,7 +196,7 @@ RT_API int rt_set_oom_handler(rt_oom_fn *fn, void *arg);
  * - statistics that contradict each other under RT_CHECK_REPORT;
  * - once, that the heap uses four fifths of the mappings that the system allows
  *   (/memory/mappings/limit:count);
- * - once for each thread, that it runs on a stack that is not known
+ * - once for each thread, that the thread runs on a stack that is not known
  *   (rt/stack.h);
  * - that the memory limit cannot be kept (rt_set_memory_limit);
  * - once, that many dead objects wait for their destructors (rt/final.h);
@@ -202,10 +204,10 @@ RT_API int rt_set_oom_handler(rt_oom_fn *fn, void *arg);
  * - what rt_config.tracecheck finds, one line in each call.
  *
  * fn runs with the world started and no lock held, on the thread that found the
- * problem.  What tracecheck found may come on any thread that allocates or
- * collects, but on one at a time, so fn must return.  fn may do what its thread
- * may do there.  By default there is none; then the lines of tracecheck are
- * written to stderr.
+ * problem.  What tracecheck found may be told on any thread that allocates or
+ * collects.  But only one thread at a time tells it, so fn must return.  fn may
+ * do what its thread may do at that place.  By default there is none; then the
+ * lines of tracecheck are written to stderr.
  *
  * Returns 0, or RT_EBUSY (own stop).
  *
@@ -214,10 +216,10 @@ RT_API int rt_set_oom_handler(rt_oom_fn *fn, void *arg);
 RT_API int rt_set_warn_handler(rt_text_fn *fn, void *arg);
 
 /*
- * rt_set_fatal_handler sets the function that is told of a bug of the library,
- * or of memory that was overwritten, before the process aborts.  fn runs on the
- * thread that found it, perhaps with the world stopped and with locks held.  So
- * it must not call this library or wait for other threads.  When it returns,
+ * rt_set_fatal_handler sets the function that gets the report before the
+ * process aborts (rt/rt.h says what is reported).  fn runs on the thread that
+ * found the problem, perhaps with the world stopped and with locks held.  So it
+ * must not call this library or wait for other threads.  When it returns,
  * abort() follows.  By default the text is written to stderr.
  *
  * fn may start a program, such as a crash reporter, and wait for it: by

@@ -27,15 +27,15 @@ extern "C" {
  * RT_KIND_FIRST to RT_KIND_MAX: kinds that a host registers.
  *
  * A page holds objects of one kind only.  So a kind costs memory where it is
- * used: 8 KiB and more for each size class in use, and for each thread.  A
- * host registers one kind for "my objects" and tells them apart by what is in
- * them (RT_LAYOUT_HEADER, RT_LAYOUT_INDEX, RT_LAYOUT_TRACE); it does not
- * register a kind for each of its types.
+ * used: 8 KiB and more for each size class in use, and for each thread.  So a
+ * host should register one kind for all its objects, and tell their types apart
+ * by what is in them (RT_LAYOUT_HEADER, RT_LAYOUT_INDEX, RT_LAYOUT_TRACE).  It
+ * should not register a kind for each of its types.
  *
  * The number of a kind also says how its objects are aligned.  All are aligned
- * to 16 bytes (rt_config.align8 changes that), except that from
- * RT_KIND_ALIGN8_FIRST on an object of 17 to 24 bytes takes 24 bytes and is
- * aligned to 8.
+ * to 16 bytes (rt_config.align8 changes that), with one exception: in kinds
+ * from RT_KIND_ALIGN8_FIRST on, an object of 17 to 24 bytes takes 24 bytes and
+ * is aligned to 8.
  */
 enum rt_kind {
 	RT_NOSCAN = 0,
@@ -48,18 +48,20 @@ enum rt_kind {
 
 /*
  * A trace callback tells the collector every reference of one object, by the
- * functions of rt/trace.h.  size is rt_size(obj), but of an object of more than
- * 32760 bytes it is what was asked for; it is rounded down to a multiple of 8.
+ * functions of rt/trace.h.  size is rt_size(obj), or the size requested if that
+ * is more than 32760 bytes.  In both cases it is rounded down to a multiple of
+ * 8.
  *
  *  - It is called with the world stopped, by the thread that collects or by a
- *    thread of the library's.  So it uses no thread-local variable of the host.
- *    Such a thread has a stack of 256 KiB, which holds the program's
- *    thread-local variables as well; a callback may use 128 KiB of it.
+ *    thread of the library.  So it must not use a thread-local variable of the
+ *    host.  A thread of the library has a stack of 256 KiB, which holds the
+ *    program's thread-local variables as well.  A callback may use 128 KiB of
+ *    it.
  *  - Several threads may call it at the same time, even for the same object.
  *    It may be called more than once for one object in one collection, and
- *    outside of marking as well (rt_config.checkmark, tracecheck).  So it
- *    changes nothing, except as rt_trace_first says.  RT_KIND_SERIAL and
- *    RT_KIND_ONCE promise more.
+ *    outside of marking as well (rt_config.checkmark, tracecheck).  So it must
+ *    change nothing, except where rt_trace_first permits it.  RT_KIND_SERIAL
+ *    and RT_KIND_ONCE promise more.
  *  - It never runs inside another callback.
  *  - It must not allocate, block, poll, leave by longjmp or by an exception, or
  *    take a lock that a thread may hold where it polls.  Of this library it may
@@ -72,8 +74,8 @@ enum rt_kind {
  *  - In a heap with a kind with RT_KIND_DROP_DEEP, the object may be dead:
  *    rt_size, rt_base, rt_is_heap and rt_kind_of know nothing of it.  Its
  *    destructor may run just then, or have run.  So a destructor that frees
- *    what the callback reads must leave the object such that the callback finds
- *    that.
+ *    memory which the callback reads must change the object so that the
+ *    callback no longer reads it.
  */
 typedef void rt_trace_fn(rt_tracer *t, void *obj, size_t size, void *arg);
 
@@ -81,15 +83,15 @@ typedef void rt_trace_fn(rt_tracer *t, void *obj, size_t size, void *arg);
  * A describe callback writes what a person would call an object, for example
  * Table#registry, into buf.  It writes at most n bytes and returns their
  * number; no null byte is needed.  Bytes that are not printable ASCII are shown
- * as '?'.  Reports of this library call it, with the world stopped: that of
- * rt_config.checkmark, just before the process ends, and those of
+ * as '?'.  The library calls it, with the world stopped, for the report of
+ * rt_config.checkmark, just before the process ends, and for those of
  * rt_config.tracecheck.
  *
  * size is rt_size(obj).  The object may be one that the host has not filled
- * yet, or one that nothing reaches any more.  Then the objects that it told are
- * still there, but the target of a forgotten reference may be gone.  A describe
- * callback must not do what a trace callback must not do, and it tells no
- * references.
+ * yet, or one that nothing reaches any more.  In that case the objects that it
+ * told are still there, but the target of a forgotten reference may be gone.
+ * What a trace callback must not do, a describe callback must not do either.
+ * It also must not tell references.
  */
 typedef size_t rt_describe_fn(const void *obj, size_t size, char *buf, size_t n,
 			      void *arg);
@@ -97,26 +99,26 @@ typedef size_t rt_describe_fn(const void *obj, size_t size, char *buf, size_t n,
 /*
  * A drop callback, or destructor, ends what a dead object owns outside the
  * heap, for example a file.  It is called once for each dead object of a kind
- * with RT_KIND_DROP.  rt/final.h says when: with the world running, never
- * inside another one, and inside an allocation only if the host's out-of-memory
- * handler calls rt_run_finalizers.  size is rt_size of the object when it was
- * alive.
+ * with RT_KIND_DROP.  rt/final.h says when: with the world running, and never
+ * inside another destructor.  It is called inside an allocation only if the
+ * host's out-of-memory handler calls rt_run_finalizers.  size is the rt_size
+ * that the object had when it was alive.
  *
- *  - It gets all memory of the object.  If the object died before the host had
- *    filled it, the rest is zero.
+ *  - The whole memory of the object is still there.  If the object died before
+ *    the host had filled it, the rest is zero.
  *  - All objects of kinds with RT_KIND_DROP that died in one collection stay in
- *    place until the last of their destructors has returned; those that one
- *    rt_drop_now drops stay until it returns.  The destructors run in no
- *    particular order.
+ *    place until the last of their destructors has returned.  Those that an
+ *    rt_drop_now drops stay in place until it returns.  The destructors run in
+ *    no particular order.
  *  - Other objects that a dead one points to may be gone, and new objects may
- *    have their memory: rt_is_heap of such an address may be 1.  With
+ *    have their memory, so rt_is_heap of such an address may be 1.  With
  *    RT_KIND_DROP_DEEP they stay.
  *  - For rt_is_heap, rt_size, rt_base, rt_kind_of, rt_free, rt_realloc and
  *    rt_heap_walk a dead object is no object.
  *  - It may do what its thread may do elsewhere: allocate, block, register
  *    roots, free objects that are alive, fork.
- *  - It must not make a dead object reachable again: the memory is freed all
- *    the same.
+ *  - It must not make a dead object reachable again, because the memory is
+ *    freed all the same.
  *  - It must not leave by longjmp or by an exception.  rt_thread_detach and
  *    rt_fini return RT_EBUSY in it.
  */
@@ -125,11 +127,15 @@ typedef void rt_drop_fn(void *obj, size_t size, void *arg);
 /*
  * A type: the layout of an object.  The host owns it and all that it points to,
  * and must keep both unchanged and outside the heap for as long as an object of
- * the type exists.
- * It may be freed when no object leads to it any more: after
+ * the type exists.  The library never writes to a type, so it may be constant.
+ *
+ * A host may free a type when no object leads to it any more: after
  * rt_kind_unregister of its kinds, after rt_fini, or when rt_heap_walk, called
- * after a collection, finds no object of it.  The library never writes to it,
- * so it may be constant.
+ * after a collection, finds no object of the type.  Such a walk does not show
+ * objects that are ready to be dropped, but these still need their type.  So
+ * with RT_KIND_DROP a host must also run all destructors after that collection,
+ * until rt_finalizers_ready returns 0.  No destructor may free a type, because
+ * others of its batch may need it.
  *
  * An object begins with a fixed part of size bytes.  If tail_size is not 0,
  * equal elements of tail_size bytes follow up to the end of the object; an
@@ -138,16 +144,17 @@ typedef void rt_drop_fn(void *obj, size_t size, void *arg);
  * The bitmaps have a bit for each word, 64 to an element of the array, the
  * lowest bit first.  Bit i is 1 if word i is a reference.  With a format of
  * stride 16 it is 1 if word i is the value word of a value; the tag word must
- * be in the same part.  Every bit is read in the format of the type: a plain
- * address beside values in another form must be told by trace.  trace, if it is
- * not null, is called after the bitmaps have been followed.
+ * be in the same part.  The format of the type holds for every word whose bit
+ * is 1.  So the bit of a plain address beside values in another form must be 0,
+ * and trace must tell that address.  trace, if it is not null, is called after
+ * the bitmaps have been followed.
  *
  * Types that a header or a table leads to are not checked when they are used.
- * A host passes each to rt_type_check before an object leads to it.
+ * So a host should pass each to rt_type_check before an object leads to it.
  *
- * A host sets struct_size to sizeof(rt_type) and all that it does not need to
- * 0.  The struct may grow at its end.  A library accepts a longer struct than
- * its own if all fields that it does not know are zero.
+ * A host must set struct_size to sizeof(rt_type), and all fields that it does
+ * not need to 0.  The struct may grow at its end.  A library accepts a longer
+ * struct than its own if all fields that it does not know are zero.
  */
 typedef struct rt_type {
 	size_t struct_size;
@@ -206,24 +213,25 @@ enum rt_layout {
  *
  * RT_KIND_BASE: a word in the heap or in a registered range refers to an object
  * only if it points to the first 16 bytes of it, whatever its low three bits
- * are.  The same holds for what a callback tells.  So a large array is not kept
- * by a number that happens to lie in it.  On stacks and in registers of threads
- * a pointer to any place in the object is enough, and with rt_config.past_end
- * one to its end.
+ * are.  The same holds for what a callback tells.  So a number that happens to
+ * equal an address inside a large array does not keep the array.  On stacks and
+ * in registers of threads a pointer to any place in the object is enough, and
+ * with rt_config.past_end one to its end.
  *
- * RT_KIND_DROP: dead objects are dropped: by the drop callback of their type
- * or, if that has none, by that of the kind.  Such a kind must have a drop
+ * RT_KIND_DROP: dead objects are dropped, by the drop callback of their type
+ * or, if that has none, by the one of the kind.  Such a kind must have a drop
  * callback, or types that may have some.  With rt_config.align8 an object of at
  * most 8 bytes takes 16.  What rt_alloc_kind returns for size 0 has no
  * destructor.
  *
- * RT_KIND_DROP_DEEP, with RT_KIND_DROP: all that a dead object reaches stays in
- * place as long as the object itself: until the last destructor of those that
- * died with it has returned.  Without it only the dead objects themselves stay.
+ * RT_KIND_DROP_DEEP, only with RT_KIND_DROP: all that a dead object reaches
+ * stays in place as long as the object itself, that is, until the last
+ * destructor of those that died with it has returned.  Without this flag only
+ * the dead objects themselves stay.
  *
- * RT_KIND_SERIAL and RT_KIND_ONCE are for kinds with trace callbacks: with
- * RT_LAYOUT_NONE, with RT_LAYOUT_WORDS and with a type without a callback they
- * are refused.
+ * RT_KIND_SERIAL and RT_KIND_ONCE are for kinds with trace callbacks.  With
+ * RT_LAYOUT_NONE, with RT_LAYOUT_WORDS, and with RT_LAYOUT_TYPE for a type
+ * without a callback, they are refused.
  */
 enum rt_kind_flags {
 	RT_KIND_SERIAL = 2,
@@ -233,7 +241,8 @@ enum rt_kind_flags {
 	RT_KIND_DROP_DEEP = 32
 };
 
-/* RT_LAYOUT_HEADER: the header word is the address of the rt_type itself. */
+/* rt_kind_desc.type_offset with RT_LAYOUT_HEADER: the value of the header word
+ * is the address of the rt_type itself. */
 #define RT_TYPE_IS_HEADER PTRDIFF_MIN
 
 /* rt_kind_desc.number: any free number below RT_KIND_ALIGN8_FIRST, or from
@@ -246,17 +255,17 @@ enum { RT_KIND_ANY = 0, RT_KIND_ANY_ALIGN8 = -1 };
  * longer struct than its own if all fields that it does not know are zero.
  *
  * The header word is the 8 bytes at header_offset of an object.  Its value is
- * (word & header_mask) >> header_shift.
+ * (word & header_mask) >> header_shift; a mask of UINT64_MAX takes all of it.
  *
- * RT_LAYOUT_HEADER: value 0 is an object without references yet, so a host
- * stores the header before the first reference.  Any other value is an address:
- * the 8 bytes at value + type_offset hold the address of the rt_type.  With
- * RT_TYPE_IS_HEADER the value itself is the address of the rt_type.  A null
- * rt_type has no references.  What the header leads to is not kept alive by
- * that: if it is in the heap, a bitmap or a callback must tell it.  With
- * RT_KIND_DROP, all that lies on the way from the header to the rt_type must be
- * outside the heap, or of a kind with RT_KIND_DROP, so that it is still there
- * when the destructor is looked for.
+ * RT_LAYOUT_HEADER: an object with the value 0 has no references yet, so a host
+ * must store the header before the first reference.  Any other value is an
+ * address: the 8 bytes at value + type_offset hold the address of the rt_type.
+ * With RT_TYPE_IS_HEADER the value itself is the address of the rt_type.  A
+ * null rt_type has no references.  The header does not keep alive what it leads
+ * to.  If that is in the heap, a bitmap or a callback must tell it.  With
+ * RT_KIND_DROP, all that lies between the header and the rt_type must be
+ * outside the heap, or of a kind with RT_KIND_DROP, so that it still exists
+ * when the library looks for the destructor.
  *
  * RT_LAYOUT_INDEX: the value numbers an entry of types, which has ntypes
  * entries.  The table belongs to the host, which must keep it as long as the
@@ -268,8 +277,8 @@ enum { RT_KIND_ANY = 0, RT_KIND_ANY_ALIGN8 = -1 };
  *
  * trace is for RT_LAYOUT_TRACE, format for RT_LAYOUT_WORDS, type for
  * RT_LAYOUT_TYPE, and types for RT_LAYOUT_INDEX.  With any other layout they
- * must be NULL.  An rt_type has a format and a callback of its own.  drop and
- * describe are for every layout, but those of an object's rt_type come first.
+ * must be NULL.  (An rt_type has its own format and callback.)  drop and
+ * describe are for every layout, but an object's rt_type can replace them.
  * drop must be NULL without RT_KIND_DROP.
  */
 typedef struct rt_kind_desc {
@@ -304,25 +313,32 @@ RT_API void rt_kind_desc_init_sized(rt_kind_desc *d, size_t size);
 #define rt_kind_desc_init(d) rt_kind_desc_init_sized((d), sizeof *(d))
 
 /*
- * rt_kind_register makes a kind.  *d is copied, but not what its pointers lead
- * to, except name and format.  The collector reads the rest until the kind is
- * unregistered or the heap ends.
+ * rt_kind_register makes a kind.  *d is copied, and so are name and *format.
+ * All else that its pointers lead to is not copied; the collector reads it
+ * until the kind is unregistered or the heap ends.
  *
  * Returns the number of the kind, which is above 0, or an error:
- * RT_EINVAL: d is null, or its struct_size is less than the first version of
- * this struct has, above 4096, or above this library's while a field that it
- * does not know is not zero; layout, number or format is none of those above; a
- * flag is unknown, or one that the layout excludes; RT_KIND_DROP is set and no
- * object can have a destructor, or RT_KIND_DROP_DEEP or drop without it; spare
- * is not 0; the trace callback, type or table that the layout needs is missing,
- * or one that it does not use is set; the type is not in order (rt_type_check).
- * With RT_LAYOUT_HEADER or RT_LAYOUT_INDEX also: header_offset or type_offset
- * is not a multiple of 8, header_shift is above 63, header_mask is 0.
- * RT_EEXIST: the number is taken.  RT_ENOMEM: no number is left, or the system
- * refuses memory for what RT_KIND_DROP needs.  RT_EPERM: the caller is not
- * attached.  RT_EBUSY: own stop.  RT_ESTATE: inside a blocking region; no heap.
+ *   RT_EINVAL  d is null; its struct_size is less than the first version of
+ *              this struct has, above 4096, or above this library's while a
+ *              field that it does not know is not zero; spare is not 0; layout,
+ *              number or format is none of those above; a flag is unknown, or
+ *              the layout excludes it; RT_KIND_DROP is set, but no object can
+ *              have a destructor; RT_KIND_DROP_DEEP or drop is set without
+ *              RT_KIND_DROP; the trace callback, type or table that the layout
+ *              needs is missing, or ntypes is 0; one that the layout does not
+ *              use is set; the type is not in order (rt_type_check); with
+ *              RT_LAYOUT_HEADER or RT_LAYOUT_INDEX, header_offset is not a
+ *              multiple of 8, header_shift is above 63, or header_mask is 0;
+ *              with RT_LAYOUT_HEADER, type_offset is not a multiple of 8
+ *   RT_EEXIST  the number is taken
+ *   RT_ENOMEM  no number of those requested by RT_KIND_ANY or
+ *              RT_KIND_ANY_ALIGN8 is left, or the system refuses the memory
+ *              that RT_KIND_DROP needs
+ *   RT_EPERM   the caller is not attached
+ *   RT_EBUSY   own stop
+ *   RT_ESTATE  inside a blocking region; no heap
  *
- * A kind ends with the heap.
+ * A kind that is not unregistered ends with the heap.
  *
  * Attached threads, outside a blocking region and not in their own stop.  Does
  * not collect, block or poll.
@@ -330,17 +346,17 @@ RT_API void rt_kind_desc_init_sized(rt_kind_desc *d, size_t size);
 RT_API int rt_kind_register(const rt_kind_desc *d);
 
 /*
- * rt_kind_unregister ends a kind.  Its number is free again.  When it has
- * returned RT_OK, no callback, type or table of the kind is used any more, so
- * the code that has them can be unloaded.
+ * rt_kind_unregister ends a kind.  Its number is free again.  After it has
+ * returned RT_OK, the library uses no callback, type or table of the kind any
+ * more, so the code that has them can be unloaded.
  *
  * Returns RT_OK, or RT_EINVAL (not a number of RT_KIND_FIRST to RT_KIND_MAX),
  * RT_ENOENT (no such kind), RT_EBUSY (objects of the kind exist, including dead
  * ones that wait for their destructor: rt_gc and rt_run_finalizers may free
  * them; or own stop), RT_EPERM (not attached), RT_ESTATE (inside a blocking
- * region or a no-GC stretch; no heap).  An RT_EBUSY for objects may end by
- * itself, with later collections and destructors; one for the caller's own
- * stop does not.
+ * region or a no-GC stretch; no heap).  After an RT_EBUSY for objects, a later
+ * call may succeed, when collections and destructors have freed the objects.
+ * An RT_EBUSY for the caller's own stop does not end by itself.
  *
  * Attached threads, outside a blocking region and a no-GC stretch, and not in
  * their own stop.  Blocks, since it stops the world.  Does not collect.
@@ -357,8 +373,8 @@ RT_API int rt_kind_unregister(int kind);
  * is not 0, 8 or 16; spare is not 0.
  *
  * The type of a kind (rt_kind_desc.type) is checked when the kind is
- * registered, and that of rt_alloc_typed at each call.  Types that an object
- * leads to are not checked.
+ * registered, and that of rt_alloc_typed at each call.  Types to which an
+ * object leads are not checked.
  *
  * Any thread, at any time.  Does not block.
  */

@@ -26,12 +26,13 @@ struct rt_memstats_size {
  * soname; rt/metrics.h has the numbers that Go's struct lacks.  Sizes are
  * bytes, counts are of objects.  "Ever" counts since rt_init and never falls.
  *
- * An object counts with the bytes of its slot: those of its size class, or
- * whole pages of 8192 if it is large (above 32760 bytes).  A free page is
- * "retained" until it is "released" to the system.  Fresh address space of the
- * heap begins as released.
+ * A span is a row of pages with slots of one size class, or with one large
+ * object (above 32760 bytes).  An object counts with the bytes of its slot:
+ * those of its size class, or whole pages of 8192 if it is large.  A free page
+ * is "retained" until it is "released" to the system.  Fresh address space of
+ * the heap begins as released.
  *
- * These hold exactly in one result, of either reader:
+ * In the result of one call, of either reader, these hold exactly:
  *
  *   alloc == heap_alloc == total_alloc - bytes ever freed
  *   heap_objects == mallocs - frees
@@ -61,8 +62,9 @@ typedef struct rt_memstats {
 	uint64_t mallocs;
 
 	/* Objects ever freed: large ones and slots of every size class, plus
-	 * all combined ones.  These are never freed one by one, so they
-	 * cancel in heap_objects. */
+	 * all combined ones ever allocated.  Combined objects are never freed
+	 * one by one.  They count both here and in mallocs, so they cancel in
+	 * heap_objects. */
 	uint64_t frees;
 
 	/* Bytes of allocated objects: reachable ones and those that the
@@ -73,11 +75,11 @@ typedef struct rt_memstats {
 	uint64_t heap_sys;
 
 	/* Bytes of free pages, retained or released.  heap_idle -
-	 * heap_released is what the heap could release. */
+	 * heap_released is how much the heap could release. */
 	uint64_t heap_idle;
 
-	/* Bytes of spans that hold objects.  heap_inuse - heap_alloc is at
-	 * least what is free in them. */
+	/* Bytes of spans that hold objects.  No more than heap_inuse -
+	 * heap_alloc of them is free. */
 	uint64_t heap_inuse;
 
 	/* Bytes of free pages that were released; part of heap_idle. */
@@ -94,10 +96,11 @@ typedef struct rt_memstats {
 	 * none, since those of its helpers come from libc. */
 	uint64_t stack_sys;
 
-	/* Bytes of span records in use, and mapped for them. */
+	/* Bytes of span records in use, and bytes mapped for such records. */
 	uint64_t mspan_inuse, mspan_sys;
 
-	/* Bytes of the caches of attached threads, and mapped for caches. */
+	/* Bytes of the caches of attached threads, and bytes mapped for
+	 * caches. */
 	uint64_t mcache_inuse, mcache_sys;
 
 	/* Bytes mapped for profiles; 0 while there are none. */
@@ -146,8 +149,8 @@ typedef struct rt_memstats {
 
 	uint8_t spare[6];
 
-	/* Size classes 0 to 60.  Class 0 is no class and all zero; classes 61
-	 * to 67 (19072 to 32768 bytes) and large objects do not show here. */
+	/* Size classes 0 to 60.  Class 0 is not used, and all zero.  Classes
+	 * 61 to 67 (19072 to 32768 bytes) and large objects are not here. */
 	struct rt_memstats_size by_size[RT_BY_SIZE];
 } rt_memstats;
 
@@ -166,8 +169,8 @@ RT_ABI_ASSERT_(sizeof(rt_memstats) == 5776, "rt_memstats is ABI");
  * rt_read_memstats fills *m with the statistics as of this call.  All are of
  * one moment, and include what is in the caches of threads.  It stops the world
  * for a time that grows with the number of threads, not with the size of the
- * heap.  It frees the unused rest of the threads' runs.  In double-check mode
- * it also compares six pairs of independent counters.
+ * heap.  It frees the unused rest of the threads' runs (rt/alloc.h).  In
+ * double-check mode it also compares six pairs of independent counters.
  *
  * Returns 0, or RT_EINVAL (m is null: nothing was stopped), RT_EBUSY (inside a
  * callback of a collection), RT_ESTATE (inside a no-GC stretch; no heap).
@@ -182,12 +185,12 @@ RT_API int rt_read_memstats(rt_memstats *m);
 /*
  * rt_read_memstats_live fills *m without stopping any thread, in a time that
  * grows with the number of threads.  It is meant for monitoring.  All fields of
- * the heap are of one moment, and the equations above hold.  It differs from
- * rt_read_memstats in three ways:
+ * the heap are of one moment, and the relations above hold.  Its result differs
+ * from that of rt_read_memstats in three ways:
  *
- * - What threads have allocated from the spans that they cache now, at most one
- *   for each size class and kind, does not count yet.
- * - The small objects that they combined meanwhile do not count yet either.
+ * - Objects that a thread has allocated from the spans that it caches now, at
+ *   most one span for each size class and kind, do not count yet.
+ * - Small objects that were combined meanwhile do not count yet either.
  * - Stacks that threads keep for the next rt_stack_alloc count in stack_inuse.
  *
  * Returns 0, or RT_EINVAL (m is null), RT_ESTATE (no heap).
@@ -202,8 +205,8 @@ enum { RT_GCSTATS_WORDS = 2 * RT_PAUSES + 3 };
 
 /*
  * rt_read_gcstats writes the history of pauses to buf, which must have room for
- * nwords words.  It sets *used to how many words it has written: 2 * n + 3,
- * where n is the number of collections, at most 256:
+ * nwords words.  It sets *used to the number of words that it has written, 2 *
+ * n + 3, where n is the number of collections, at most 256:
  *
  *   n pauses in ns, newest first; n times in ns since 1970 at which they
  *   ended, newest first; the end of the last collection (0: none); the number

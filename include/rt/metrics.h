@@ -15,8 +15,8 @@ extern "C" {
 #endif
 
 /*
- * What a metric is, and which field of a sample was filled.  RT_METRIC_BAD is
- * for samples only: nothing was filled.
+ * The type of a metric's value, and so the field of a sample that was filled.
+ * RT_METRIC_BAD is for samples only: no value was filled in.
  */
 enum rt_metric_result {
 	RT_METRIC_BAD,
@@ -42,14 +42,15 @@ typedef struct rt_metric_desc {
  * name.  For a histogram the caller must also set counts to its own array, and
  * ncounts to the array's length.
  *
- * rt_metrics_read sets result, and fills what it names: u64; or f64; or counts,
- * ncounts (the number of counts) and edges.  Count i is of values from edges[i]
- * to below edges[i + 1].  The edges are constant, ascending, perhaps infinite
- * at the ends, and live as long as the library.
+ * rt_metrics_read sets result, and fills the fields that it stands for: u64; or
+ * f64; or counts, ncounts (the number of counts) and edges.  Count i is the
+ * number of values from edges[i] to below edges[i + 1].  The edges are
+ * constant, ascending, perhaps infinite at the ends, and live as long as the
+ * library.
  *
- * result is RT_METRIC_BAD if name is null or no metric (ncounts is 0 then), or
- * if counts is null or too short (ncounts is the length needed).  The caller
- * must set ncounts to the array's length again before it reads once more.
+ * result is RT_METRIC_BAD if name is null or no metric (then ncounts is 0), or
+ * if counts is null or too short (then ncounts is the length needed).  Before
+ * the next read, the caller must set ncounts to the array's length again.
  */
 typedef struct rt_metric_sample {
 	const char *name; /* in */
@@ -83,9 +84,9 @@ RT_API int rt_metrics_describe(size_t i, rt_metric_desc *d);
 /*
  * rt_metrics_read fills n samples, all from one snapshot that stops no thread.
  * So parts add up to their totals, for instance under /memory/classes/.
- * Histograms of pauses may lag by a pause that is being recorded.  What threads
- * have allocated from the spans that they cache now is not counted yet.  A name
- * may occur in several samples.  Nothing is allocated.
+ * Histograms of pauses may lag by a pause that is being recorded.  Objects that
+ * threads have allocated from the spans that they cache now do not count yet.
+ * A name may occur in several samples.  The call allocates nothing.
  *
  * Returns 0, even if some sample is RT_METRIC_BAD, or RT_EINVAL (samples is
  * null and n is not 0), RT_ESTATE (no heap).

@@ -4,8 +4,8 @@
  * The stack and the registers of an attached thread are roots by themselves,
  * unless it attached with RT_THREAD_EXACT.  Static and thread-local variables,
  * and memory from malloc or mmap, are roots only while they are registered
- * here, or while a root callback tells what they hold.  rt_roots_static makes
- * roots of all static variables.  A handle is a root for one pointer.
+ * here, or as far as a root callback tells what they hold.  rt_roots_static
+ * makes all static variables roots.  A handle is a root for one pointer.
  */
 #ifndef RT_ROOTS_H
 #define RT_ROOTS_H
@@ -21,10 +21,11 @@ extern "C" {
  * What the words of a range hold.
  *
  * RT_ROOT_EXACT: each word is null or a reference, which is an address that an
- * allocation has returned.  A word that is neither keeps nothing alive: no
- * address inside an object, and none with a tag in its low bits.  (Objects
- * of 16 bytes without pointers may be shared by several requests, so there any
- * address counts.  These are requests below RT_NOSCAN_MIN, and of 9 to 16.)
+ * allocation has returned.  A word that is neither keeps nothing alive: an
+ * address inside an object does not, nor does one with a tag in its low bits.
+ * (There is one exception: requests without pointers below RT_NOSCAN_MIN, and
+ * of 9 to 16 bytes, get objects of 16 bytes, which several requests may share.
+ * There any address inside counts.)
  * RT_ROOT_WORDS: a word may hold anything.  One that points to or into an
  * object keeps that object alive, as in an RT_WORDS object.
  *
@@ -37,8 +38,9 @@ enum rt_root_flags { RT_ROOT_EXACT = 0, RT_ROOT_WORDS = 1 };
  * rt_roots_add makes every word of [lo, hi) a root.  lo and hi must be
  * multiples of 8.  The memory stays the host's, and must be readable until the
  * range is removed.  Ranges may overlap, and the same range may be added
- * several times; with both flags, it holds words.  Their number is limited only
- * by memory, and adding takes the same time however many there are.
+ * several times.  If it is added with both flags, its words are read as with
+ * RT_ROOT_WORDS.  The number of ranges is limited only by memory, and adding
+ * one takes the same time however many there are.
  *
  * Returns 0, or an error, which changes nothing:
  *   RT_EINVAL  lo or hi is null or misaligned, lo is not below hi, or flags is
@@ -53,10 +55,11 @@ enum rt_root_flags { RT_ROOT_EXACT = 0, RT_ROOT_WORDS = 1 };
 RT_API int rt_roots_add(void *lo, void *hi, int flags);
 
 /*
- * rt_roots_add_values makes the values of [lo, hi) roots, which are in a format
- * (rt/trace.h).  *format is copied; NULL is rt_roots_add with RT_ROOT_WORDS.
- * flags must be 0.  lo, hi and the memory are as for rt_roots_add; with stride
- * 16, 8 bytes behind the last whole value are not read.
+ * rt_roots_add_values makes every value in [lo, hi) a root.  *format says how
+ * values refer to objects (rt/trace.h); it is copied.  If format is NULL, the
+ * call is rt_roots_add with RT_ROOT_WORDS.  flags must be 0.  lo, hi and the
+ * memory are as for rt_roots_add.  With stride 16, half a value at the end of
+ * the range is not read.
  *
  * A range that was added by both functions is read in both ways.
  *
@@ -72,7 +75,8 @@ RT_API int rt_roots_add_values(void *lo, void *hi,
 /*
  * rt_roots_name names a registered range for reports (rt_config.checkmark).
  * name is copied, at most 31 bytes; an empty one removes the name.  A range
- * that was added several times has one name, until it is no root any more.
+ * that was added several times has one name, and keeps it until it is no longer
+ * a root.
  *
  * Returns 0, or an error, which changes nothing: RT_EINVAL (name is null, or lo
  * and hi are no range), RT_ENOENT (no such range is registered), RT_ENOMEM,
@@ -85,7 +89,7 @@ RT_API int rt_roots_name(void *lo, void *hi, const char *name);
 /*
  * rt_roots_remove undoes one addition of the same lo and hi.  A range that was
  * added twice stays a root until it is removed twice.  If it was added in
- * several ways, those with RT_ROOT_EXACT are undone first, then those with
+ * several ways, additions with RT_ROOT_EXACT are undone first, then those with
  * RT_ROOT_WORDS, and those in a format last.
  *
  * Returns 0, or RT_ENOENT if no such range is registered, RT_EBUSY if the
@@ -107,8 +111,8 @@ RT_API int rt_roots_remove(void *lo, void *hi);
  *  - It is called in each collection, with the world stopped, by the thread
  *    that collects, before any stack is read.  Callbacks are called one after
  *    another, in no particular order.  Any attached thread may be the one that
- *    collects, so it uses no thread-local variable of the host.  It runs on the
- *    stack of that thread.
+ *    collects, so the callback must not use a thread-local variable of the
+ *    host.  It runs on the stack of that thread.
  *  - It may be called again later in the same stop, if the system refuses
  *    memory, and outside of marking (rt_config.checkmark).  It must then tell
  *    the same references.
@@ -116,12 +120,13 @@ RT_API int rt_roots_remove(void *lo, void *hi);
  *    take a lock that a thread may hold where it polls.  Of this library it may
  *    call the functions of rt/trace.h, rt_trace_stack, and rt_size, rt_base,
  *    rt_is_heap and rt_kind_of, and those of rt/stack.h that say so.
- *  - It may change memory of the host.  One that clears the unused part of a
- *    value stack must be sure that no thread reads that part any more.  A host
- *    that pops a frame, allocates, and then copies the frame's variables would
- *    find them cleared.
+ *  - It may change memory of the host.  But it must not clear the unused part
+ *    of a value stack if a thread may still read that part.  For example, a
+ *    host that pops a frame, allocates, and then copies the frame's variables
+ *    would find them cleared.
  *
- * What callbacks tell does not count for the heap's goal (rt_config).
+ * References that callbacks tell do not count as roots in the heap's goal
+ * (rt_config.heap_headroom).
  */
 typedef void rt_roots_fn(rt_tracer *t, void *arg);
 
@@ -158,24 +163,26 @@ RT_API int rt_roots_remove_fn(rt_roots_fn *fn, void *arg);
 /*
  * rt_roots_static makes the writable data of the program and of the libraries
  * that it has loaded roots (1), or not (0, the default).  Each word may hold
- * anything, as with RT_ROOT_WORDS.  The data of a library that dlopen loads is
- * a root from then on, and that of one that dlclose unloads is none any more.
- * Each collection finds out anew which libraries there are.
+ * anything, as with RT_ROOT_WORDS.  The data of a library becomes a root when
+ * dlopen loads the library, and is no longer one when dlclose unloads it.  Each
+ * collection finds out anew which libraries there are.
  *
  * The data of this library, thread-local variables, and pages that are
  * read-only once the program runs are left out.  So are libraries of another
- * namespace (dlmopen), and libraries whose file does not begin where it is
- * loaded; common linkers make none of the latter.
+ * namespace (dlmopen), and libraries whose image in memory does not begin with
+ * the beginning of the file; common linkers make none of these.
  *
- * Any thread may load and unload libraries at any time.  All data is read
- * through a system call, a copy at a time, even the parts that hold no pointer.
- * Programs with large arrays there should register ranges instead.  The data
- * counts as registered ranges do.
+ * Any thread may load and unload libraries at any time.  To allow that, each
+ * collection copies all the data by a system call and scans the copy, even the
+ * parts that hold no pointer.  Programs with large static arrays should
+ * register ranges instead.  In statistics and the goal the data counts as
+ * registered ranges do.
  *
  * A stop does not wait for threads that are not attached.  They must not move a
  * pointer from one place in static data to another.  With rt_config.checkmark
- * they must not write a stale pointer there: the check might find it after
- * marking has passed.  The child of a fork has these roots as well.
+ * they must not write a stale pointer there either, because the check might
+ * find it after marking has read that place.  The child of a fork has these
+ * roots as well.
  *
  * The dynamic linker holds a lock while it runs the constructors of a library.
  * If several attached threads load libraries, constructors must not poll.
@@ -198,12 +205,12 @@ RT_API int rt_roots_static(int on);
  * A handle is a root of one word, for a pointer that is kept where the
  * collector does not look.  The word is null or a reference, as in a range of
  * RT_ROOT_EXACT.  A tagged or boxed value keeps nothing alive there, so a host
- * takes the pointer out of it first.  A host reads the word by rt_handle_get,
- * and never writes the field.
+ * must take the pointer out of it first.  A host must read the word by
+ * rt_handle_get, and must not write the field.
  *
  * There can be one handle for each 64 bytes of rt_config.max_heap.  Memory of
- * handles that were freed is used again.  All but 1 MiB of it is released when
- * all handles that lie together were freed.
+ * handles that were freed is used again.  Where all handles that lie together
+ * were freed, their memory is released, except for 1 MiB in all.
  */
 typedef struct rt_handle {
 	void *obj;

@@ -7,11 +7,12 @@
  * A plugin that uses the heap of its program contains no copy of the library.
  * The program exports the library's names: it is linked with the shared
  * library, or with the static one and -rdynamic.  In the plugin rt_init then
- * returns RT_ESTATE.  If the program holds the static library and does not
- * export it, a plugin that is linked with the shared library has a heap of its
- * own: its rt_init returns 0.  Before it is unloaded, a plugin must remove all
- * that leads to its code and data: ranges, root callbacks, stacks, kinds (which
- * rt/final.h says how to end), the ready callback and the handlers.
+ * returns RT_ESTATE.  A plugin that is linked with the shared library has a
+ * heap of its own if the program contains the static library and does not
+ * export its names.  Then the plugin's rt_init returns 0.  Before it is
+ * unloaded, a plugin must remove all that leads to its code and data: ranges,
+ * root callbacks, stacks, kinds, the ready callback and the handlers.
+ * rt/final.h says how to end kinds.
  *
  * A shared object that contains the static library, such as a plugin, must be
  * linked with the options that rtheap.pc has as plugin_libs.  It then has a
@@ -23,9 +24,9 @@
  * Two heaps know nothing of each other:
  *
  *  - No thread may be attached to both.  A collection of one would wait for
- *    ever for a thread that waits for a collection of the other; the library
- *    does not see such a thread.  rt_init attaches its caller, so a plugin must
- *    call it with no_attach, or on a thread of its own.
+ *    ever for a thread that waits for a collection of the other.  The library
+ *    does not detect such a thread.  rt_init attaches its caller, so a plugin
+ *    must call it with no_attach, or on a thread of its own.
  *  - A thread that is attached to either of them must fork inside a blocking
  *    region (rt_call_blocking), because at a fork each heap waits for its own
  *    threads.
@@ -35,16 +36,18 @@
  *  - "Attached threads" means that a caller that is not attached gets
  *    RT_EPERM, or NULL or 0 where the result is a pointer or a size.  "Any
  *    thread" needs no attachment.
- *  - "Collects": may run a collection.  An object that the caller refers to
- *    only from a place where the collector does not look may then be gone.
- *  - "Blocks": may wait for another thread, or for the end of a stop of the
- *    world; another thread may collect meanwhile.  The caller must hold no lock
- *    that another attached thread awaits outside a blocking region.
+ *  - "Collects": the function may run a collection.  Then an object may be gone
+ *    if the caller refers to it only from a place where the collector does not
+ *    look.
+ *  - "Blocks": the function may wait for another thread, or for the end of a
+ *    stop of the world.  Another thread may collect meanwhile.  The caller must
+ *    hold no lock for which another attached thread waits outside a blocking
+ *    region.
  *  - "Polls": if a stop is requested, the thread is stopped here until the
  *    world starts again.
- *  - What a comment does not say of these three, the function does not do.  A
- *    handler of the host's that it calls, such as the warn handler, may do it.
- *    A function that "waits at most" for something named does not block.
+ *  - A function does none of these three unless its comment says so.  But it
+ *    may call a handler of the host, such as the warn handler, and that may do
+ *    them.  A function that "waits at most" for something does not block.
  *  - A thread is in its "own stop" between its calls of rt_stop_the_world and
  *    rt_start_the_world.  There a function returns RT_EBUSY, NULL or 0, unless
  *    its comment allows the call or names another error.
@@ -62,14 +65,16 @@
  * may be any of them.  Where the name asks a question, the result is 1 or 0.  A
  * function that returns a number of its own, such as a kind, returns a negative
  * enum rt_error instead if it fails.  A function that allocates returns a
- * pointer.  NULL means that there is no memory, or that the arguments or the
- * thread's state are a case for which the comment says so.
+ * pointer.  NULL means that there is no memory, or one of the cases that its
+ * comment names.
  *
- * The library prints a report before it aborts: of a bug of its own, of memory
- * that was overwritten, of a reference that a callback of the host told only
- * sometimes (rt_config.checkmark), or of statistics that contradict each other
- * under RT_CHECK_FATAL.  Otherwise it prints only what rt_config.tracecheck
- * finds, if there is no warn handler, and the lines of rt_config.gctrace.
+ * The library prints a report before it aborts.  It aborts for a bug of its
+ * own, for memory that was overwritten, for a reference that a callback of the
+ * host told only sometimes (rt_config.checkmark), and for statistics that
+ * contradict each other under RT_CHECK_FATAL.  Otherwise it prints only the
+ * lines of rt_config.gctrace and scavtrace and, if there is no warn handler,
+ * those of rt_config.tracecheck.  A library built with --enable-debug also
+ * prints which function a callback called that it must not call.
  */
 #ifndef RT_RT_H
 #define RT_RT_H

@@ -1,10 +1,10 @@
 /*
  * thread.h - attaching threads, blocking regions, safepoints.
  *
- * A thread that wants to allocate or to hold pointers into the heap attaches
- * itself.  The collector looks for pointers on the stacks and in the
- * registers of attached threads, and stops them while it does so: at calls
- * that poll, or inside a blocking region, which counts as stopped.
+ * A thread that wants to allocate or to hold pointers into the heap must attach
+ * itself.  The collector looks for pointers on the stacks and in the registers
+ * of attached threads, and stops these threads while it does so.  A thread
+ * stops at calls that poll; inside a blocking region it counts as stopped.
  */
 #ifndef RT_THREAD_H
 #define RT_THREAD_H
@@ -24,9 +24,10 @@ typedef struct rt_thread rt_thread;
 struct rt_frame;
 
 /*
- * The part of a thread that the inline functions know, here and in rt/alloc.h.
- * It is frozen for this soname, and a host must not touch it itself.  Threads
- * that are not attached share a writable one that has no runs.
+ * The part of a thread that the inline functions here and in rt/alloc.h use.
+ * It is frozen for this soname, and a host must not touch it itself.  All
+ * threads that are not attached share one such struct, which is writable and
+ * has no runs.
  */
 struct rt_thread {
 	/* 1: the thread is inside the library, or in the inline sequence,
@@ -40,11 +41,11 @@ struct rt_thread {
 	uint8_t barrier;
 	uint8_t spare;
 	/* How many stretches of rt_nogc_enter the thread is in; RT_NOGC_NONE
-	 * where there can be none: without an attached thread, and inside a
+	 * where there can be none: if the thread is not attached, and inside a
 	 * blocking region.  Only the thread itself writes it. */
 	uint8_t nogc;
 	uint8_t spare_bytes[3];
-	struct rt_frame *frames; /* the newest (rt/frame.h); its own */
+	struct rt_frame *frames; /* the newest (rt/frame.h) */
 	struct rt_mcache *mc;
 	struct rt_proc *p;
 	/* The row of a struct rt_runs: [row * RT_RUN_CLASSES + class]. */
@@ -71,27 +72,28 @@ extern RT_API __thread rt_thread *rt_thread_tls
 /*
  * RT_THREAD_EXACT: the thread has exact roots only, such as the variables that
  * it names by RT_FRAME (rt/frame.h).  Its stack and registers are not scanned.
- * RT_THREAD_COOPERATIVE: it stops only where it polls.  In this version every
- * thread does.
+ * RT_THREAD_COOPERATIVE: the thread stops only where it polls.  In this version
+ * that holds for every thread.
  */
 enum { RT_THREAD_EXACT = 1, RT_THREAD_COOPERATIVE = 2 };
 
 /*
  * rt_thread_attach attaches the calling thread.  flags are 0 or a union of the
- * constants above.  The system reports the bounds of the stack.  An attached
- * thread that exits is detached then.  The smallest stack of a thread
+ * constants above.  The library asks the system for the bounds of the stack.
+ * An attached thread that exits is detached.  The smallest stack of a thread
  * (PTHREAD_STACK_MIN, 16 KiB) is enough for every function.
  *
- * The thread's frames and registers are roots.  Thread-local variables
- * (__thread, thread_local) and thread-specific data are roots on no thread:
- * what they hold must be registered (rt/roots.h).  The main thread's stack may
- * grow later, even beyond the limit (RLIMIT_STACK) that held when it attached.
+ * The frames on the thread's stack, and its registers, are roots.  Thread-local
+ * variables (__thread, thread_local) and thread-specific data are not, on any
+ * thread: the host must register them (rt/roots.h).  The main thread's stack
+ * may grow later, even beyond the limit (RLIMIT_STACK) that held when it
+ * attached.
  *
  * A thread may run on another stack for a while, as coroutines do.  rt/stack.h
- * says how that stack is made known.  Unless the attached stack is registered
- * (RT_STACK_THREAD), all of it is a root meanwhile, as far down as it can be
- * read.  Then a collection asks the system about every page of it, used or not.
- * That takes milliseconds for a stack of 8 MiB.
+ * says how the host makes that stack known.  Unless the attached stack is
+ * registered (RT_STACK_THREAD), all of it is a root meanwhile, as far down as
+ * it can be read.  Then a collection asks the system about every page of the
+ * attached stack, used or not.  That takes milliseconds for a stack of 8 MiB.
  *
  * A thread may attach while it runs on a registered stack.  It then has no
  * stack of its own: whatever registered stack it runs on is scanned.
@@ -100,9 +102,9 @@ enum { RT_THREAD_EXACT = 1, RT_THREAD_COOPERATIVE = 2 };
  * stack that the system knows for its thread nor on a registered one, and the
  * flags lack RT_THREAD_EXACT: use rt_thread_attach_stack), RT_ENOMEM (no
  * memory), RT_ENOTSUP (the system refuses to report the bounds of the stack,
- * and the flags lack RT_THREAD_EXACT; the warn handler is told with which
- * errno), RT_EBUSY (inside a callback of a collection), RT_ESTATE
- * (attached already; no heap).
+ * and the flags lack RT_THREAD_EXACT; the warn handler is told the errno),
+ * RT_EBUSY (inside a callback of a collection), RT_ESTATE (attached already; no
+ * heap).
  *
  * Any thread.  Blocks while the world is stopped.  Does not collect.
  */
@@ -111,16 +113,16 @@ RT_API int rt_thread_attach(unsigned flags);
 /*
  * rt_thread_attach_stack is rt_thread_attach for a thread that runs on a stack
  * that the system does not know, [lo, hi).  All of it is scanned.  Do not pass
- * the whole area of a thread that pthread_create made: the C library keeps its
- * thread-local variables at the upper end.  The stack must stay readable until
- * the thread detaches.  If the host protects a page later, nothing at or below
- * that page is scanned while the thread runs on another stack.  The call asks
- * the system about each page.
+ * the whole area of a thread that pthread_create made, because the C library
+ * keeps the thread's thread-local variables at the upper end.  The stack must
+ * stay readable until the thread detaches.  If the host protects a page later,
+ * nothing at or below that page is scanned while the thread runs on another
+ * stack.  The call asks the system about each page.
  *
  * Also returns RT_EINVAL if lo or hi is null, if lo is not below hi, or if the
- * caller's frame is not between them.  Without RT_THREAD_EXACT it does so too
- * if a page cannot be read (a guard page at the low end is not part of the
- * stack).  The low end of a stack that grows need not be mapped yet.
+ * caller's frame is not between them.  Without RT_THREAD_EXACT it also returns
+ * RT_EINVAL if a page cannot be read (a guard page at the low end is not part
+ * of the stack).  The low end of a stack that grows need not be mapped yet.
  *
  * Any thread, as rt_thread_attach.
  */
@@ -139,9 +141,9 @@ RT_API int rt_thread_attach_stack(void *lo, void *hi, unsigned flags);
 RT_API int rt_thread_detach(void);
 
 /*
- * rt_thread_self returns the handle of the calling thread, or NULL if that is
- * not attached.  An interpreter keeps it in a register for rt_alloc_in; no
- * other thread may use it for that.
+ * rt_thread_self returns the handle of the calling thread, or NULL if the
+ * thread is not attached.  An interpreter can keep the handle in a register for
+ * rt_alloc_in.  No other thread may allocate with it.
  *
  * Any thread, at any time, even before rt_init, inside a blocking region, in
  * its own stop and in a signal handler.  Does not block.
@@ -151,24 +153,26 @@ RT_API rt_thread *rt_thread_self(void);
 /*
  * rt_blocking_enter begins a blocking region: the thread counts as stopped
  * until rt_blocking_leave, so it may sleep, wait for a lock or run foreign code
- * for any time without delaying a stop.  It is never signalled.  The function
- * saves the registers and the stack pointer, so objects that the thread refers
- * to now stay alive.  The calling function must not return inside the region,
- * because its frame may hold its caller's registers.  The constructor of a C++
- * guard object is such a function, and must be forced inline.  A pointer that
- * the compiler moves from the stack to a register inside the region is not
- * seen.  rt_call_blocking has neither limit: under it no frame changes.
+ * for any time without delaying a stop.  The library never signals it.
+ * rt_blocking_enter saves the registers and the stack pointer, so objects to
+ * which the thread refers at the call stay alive.  The calling function must
+ * not return inside the region, because its frame may hold its caller's
+ * registers.  The constructor of a C++ guard object is such a function, and
+ * must be forced inline.  A pointer that the compiler moves from the stack to a
+ * register inside the region is not seen.  rt_call_blocking has neither limit,
+ * because the frames that were saved do not change while fn runs.
  *
  * Until rt_blocking_leave the thread must not obtain heap pointers, or store
  * any into the heap or into roots.  It must not call a function that only
- * attached threads may call.  Not every breach of this can be detected.
- * Leaving the region by longjmp is an error.
+ * attached threads may call.  The library cannot detect every breach of these
+ * rules.  Leaving the region by longjmp is an error.
  *
  * The library cannot see that a C++ exception, pthread_exit or a deferred
  * cancellation leaves the function that called this.  Then the region lasts
- * until the host calls rt_blocking_leave, as a destructor or a cleanup handler
- * may, or until the thread ends.  Handlers that run before that may call
- * rt_roots_remove, but not allocate.  rt_call_blocking needs no such care.
+ * until the host calls rt_blocking_leave, for example in a destructor or a
+ * cleanup handler, or until the thread ends.  Handlers that run before that may
+ * call rt_roots_remove, but must not allocate.  rt_call_blocking needs no such
+ * care.
  *
  * Returns 0, or RT_EPERM (not attached), RT_EBUSY (own stop), RT_ESTATE
  * (already inside one: regions do not nest; inside a no-GC stretch; no heap).
@@ -200,8 +204,8 @@ RT_API int rt_blocking_leave(void);
  * handlers run inside the region, which ends with the thread.)
  *
  * fn must not be left by longjmp to a frame outside: the thread would still be
- * inside the region, and what the region has saved of it would be gone.  A host
- * whose errors are longjmps catches them in fn, and jumps on when
+ * inside the region, but the frames that the region saved would be gone.  A
+ * host whose errors are longjmps must catch them in fn, and jump on when
  * rt_call_blocking has returned.
  *
  * Any thread.  Blocks while the world is stopped.  Does not collect.
@@ -213,17 +217,17 @@ RT_API void *rt_call_blocking(void *(*fn)(void *), void *arg);
  * computes for long without allocating must call it in its loops, every few
  * microseconds.  It costs one test if no stop is requested.
  *
- * Attached threads; for others, inside a blocking region or a no-GC stretch,
- * and in its own stop, it does nothing.  Blocks and polls.  Does not collect,
- * but another thread may collect while this one is stopped.  With
- * RT_FINALIZE_POLL it runs destructors, which may collect.
+ * Attached threads.  It does nothing on another thread, inside a blocking
+ * region or a no-GC stretch, and in the caller's own stop.  Blocks and polls.
+ * Does not collect, but another thread may collect while this one is stopped.
+ * With RT_FINALIZE_POLL it runs destructors, which may collect.
  */
 RT_API void rt_safepoint(void);
 
 /*
- * rt_poll calls rt_safepoint if a stop is requested: two loads and a test,
- * inline.  It is for loops of the host that neither allocate nor call the
- * library.  Without a stop no destructors run in it (RT_FINALIZE_POLL).
+ * rt_poll calls rt_safepoint if a stop is requested.  Otherwise it is two loads
+ * and a test, inline, and runs no destructors even with RT_FINALIZE_POLL.  It
+ * is for loops of the host that neither allocate nor call the library.
  *
  * Any thread, as rt_safepoint.
  */
@@ -238,9 +242,9 @@ static inline void rt_poll(void)
  * ---- Stretches without collection ----
  *
  * In a no-GC stretch, from rt_nogc_enter to rt_nogc_leave, the calling thread
- * is not stopped.  So there is no collection and no stop by another thread, and
- * pointers may be where the collector does not look.  Each stop waits for the
- * end of the stretch, which should last microseconds.
+ * is not stopped.  So no collection and no other stop happens meanwhile, and
+ * pointers may be where the collector does not look.  Each requested stop waits
+ * for the end of the stretch, so a stretch should last only microseconds.
  *
  * Inside:
  *  - A function that blocks or polls returns RT_ESTATE, NULL or 0 at once, even
@@ -249,26 +253,28 @@ static inline void rt_poll(void)
  *    It passes the heap's goal and the memory limit, and returns NULL only if
  *    there is no memory without a collection.  gcstress (rt_config) does not
  *    count it.
- *  - fork works, and so does rt_fork_prepare; both sides go on inside.  But a
- *    fork is a stop of its own.  If another thread's stop comes first, this
- *    thread is stopped for it, as if it polled.
+ *  - fork works, and so does rt_fork_prepare; parent and child continue inside
+ *    the stretch.  But a fork is a stop.  If another thread's stop comes first,
+ *    this thread is stopped for that one, as if it polled.
  *  - longjmp and exceptions do not end a stretch: the thread is still inside,
  *    and all stops wait.  A host whose errors leave stretches in that way must
- *    count them itself.  It keeps the count of the setjmp or the try, and calls
- *    rt_nogc_leave once for each stretch beyond it.  A thread that exits inside
- *    is detached, and that ends the stretch.
- *  - A lock that is taken inside must be taken inside everywhere.  Otherwise
- *    the thread may wait for one that is stopped, and the stop for the thread.
+ *    count its stretches itself.  It notes the count at the setjmp or the try;
+ *    after the error it calls rt_nogc_leave once for each stretch begun since.
+ *    A thread that exits inside a stretch is detached, and that ends the
+ *    stretch.
+ *  - A lock that is taken inside a stretch must be taken inside one everywhere.
+ *    Otherwise this thread may wait for a lock whose owner is stopped, while
+ *    the stop waits for this thread.
  *
  * Stretches nest, up to 254 deep.
  */
 
-/* What the inline functions below call where they can go no further. */
+/* The inline functions below call these where they cannot decide. */
 RT_API int rt_nogc_refused_(const rt_thread *t);
 RT_API int rt_nogc_poll_(rt_thread *t);
 
 /*
- * rt_nogc_enter begins a no-GC stretch, which may lie in another one.
+ * rt_nogc_enter begins a no-GC stretch, which may be inside another one.
  *
  * Returns 0, or RT_EPERM (not attached), RT_ESTATE (inside a blocking region;
  * 254 stretches deep; no heap).
@@ -290,14 +296,14 @@ static inline int rt_nogc_enter(void)
 }
 
 /*
- * rt_nogc_leave ends the innermost stretch.  If that is the outermost one as
- * well, a stop that waits for the thread takes place here.
+ * rt_nogc_leave ends the innermost stretch.  If no other stretch is left, and a
+ * stop waits for the thread, the thread is stopped here.
  *
  * Returns 0, or RT_EPERM (not attached), RT_ESTATE (not inside a stretch;
  * inside a blocking region; no heap).
  *
  * Attached threads, even in their own stop, which it does not end.  Blocks and
- * polls, but only in the outermost one.  Does not collect.
+ * polls, but only when it ends the last stretch.  Does not collect.
  */
 static inline int rt_nogc_leave(void)
 {

@@ -1,10 +1,10 @@
 /*
- * trace.h - for callbacks that tell references: of an object (rt_trace_fn), or
- * roots (rt_roots_fn).
+ * trace.h - for callbacks that tell references: those of an object
+ * (rt_trace_fn), or roots (rt_roots_fn).
  *
- * Only such a callback calls these functions, with the tracer that it was
- * given, until it returns.  None of them blocks, polls or allocates from the
- * heap.  rt_tracer_self is for any thread.
+ * Only such a callback may call these functions, with the tracer that it was
+ * given, and only until it returns.  None of them blocks, polls or allocates
+ * from the heap.  Any thread may call rt_tracer_self.
  */
 #ifndef RT_TRACE_H
 #define RT_TRACE_H
@@ -63,8 +63,8 @@ RT_ABI_ASSERT_(sizeof(rt_value_format) == 56, "rt_value_format is ABI");
 #define RT_FORMAT_LOW_TAG(mask, bits) \
 	{ RT_U64_(mask), RT_U64_(bits), 0, UINT64_MAX, ~RT_U64_(mask), \
 	  0, 0, 8, 0, 0, 0 }
-/* In NaN boxing references are the words from lo to hi, with 48 address bits.
- * Both are whole words, tag bits included, and hi is a reference, too. */
+/* In NaN boxing, references are the words from lo to hi, with 48 address bits.
+ * lo and hi are whole words, including tag bits; hi itself is a reference. */
 #define RT_FORMAT_NAN_BOX(lo, hi) \
 	{ 0, 0, RT_U64_(lo), RT_U64_(hi), UINT64_C(0xffffffffffff), \
 	  0, 0, 8, 0, 0, 0 }
@@ -81,9 +81,10 @@ RT_ABI_ASSERT_(sizeof(rt_value_format) == 56, "rt_value_format is ABI");
 /*
  * ---- What inline tracing fixes into the ABI ----
  *
- * A reference passes one comparison and is pushed.  limit equals top if there
- * is no room, and whenever something other than marking asks.  Then each
- * reference goes through rt_trace_slow_.  A host touches none of the fields.
+ * An inline function tests by one comparison whether a word may be a reference,
+ * and then pushes it.  limit equals top if there is no room, and whenever
+ * something other than marking asks.  Then each reference goes through
+ * rt_trace_slow_.  A host touches none of the fields.
  */
 struct rt_trace_entry {
 	uintptr_t word;
@@ -114,8 +115,8 @@ RT_API void rt_trace_name_(rt_tracer *t, const char *name, size_t index);
 /*
  * rt_trace_ptr tells a reference.  p points to or into an object, with anything
  * in its low three bits.  NULL, and an address in no object, are ignored.  So
- * is a pointer into an object of a kind with RT_KIND_BASE beyond its first 16
- * bytes.
+ * is a pointer beyond the first 16 bytes of an object whose kind has
+ * RT_KIND_BASE; rt_config.tracecheck reports it.
  */
 static inline void rt_trace_ptr(rt_tracer *t, const void *p)
 {
@@ -142,8 +143,9 @@ static inline void rt_trace_tested_(rt_tracer *t, uint64_t tested, uint64_t w,
 
 /*
  * rt_trace_value tells a value of one word; the stride of *f must be 8.
- * rt_trace_pair tells a value of two words whose value word is *v; the stride
- * must be 16.  A constant format is folded into the code.
+ * rt_trace_pair tells a value of two words, of which v points to the value
+ * word; the stride must be 16.  The compiler folds a constant format into the
+ * code.
  */
 static inline void rt_trace_value(rt_tracer *t, uint64_t w,
 				  const rt_value_format *f)
@@ -160,18 +162,18 @@ static inline void rt_trace_pair(rt_tracer *t, const void *v,
 }
 
 /*
- * rt_trace_first is 1 in exactly one call of a trace callback for each object
- * that a collection marks, if its kind has RT_KIND_ONCE.  This call comes
- * before all others for that object, and no other runs beside it.  It is 0 in
- * every other call, in root callbacks, and whenever something other than
- * marking asks.  (There may be no such call for an object that an allocation
- * has not returned yet.)
+ * rt_trace_first returns 1 in exactly one call of a trace callback for each
+ * object that a collection marks, if the object's kind has RT_KIND_ONCE.  This
+ * call comes before all others for that object, and no other runs at the same
+ * time.  It returns 0 in every other call, in root callbacks, and whenever
+ * something other than marking asks.  (There may be no such call for an object
+ * that an allocation has not returned yet.)
  *
- * Where it is 1 a callback may change its object, for example clear the unused
- * part of a stack.  It does so before it tells a row of words or values
- * (rt_trace_words, rt_trace_values), because other threads may read that row at
- * once.  For the same reason it leaves alone the words that a bitmap of its
- * rt_type describes.
+ * Where the result is 1, a callback may change its object, for example clear
+ * the unused part of a stack.  It must do so before it tells a row of words or
+ * values (rt_trace_words, rt_trace_values), because other threads may then read
+ * that row at once.  For the same reason it must not change the words that a
+ * bitmap of the rt_type describes.
  */
 static inline int rt_trace_first(const rt_tracer *t)
 {
@@ -181,9 +183,9 @@ static inline int rt_trace_first(const rt_tracer *t)
 /*
  * rt_trace_name gives the reference that is told next a name, for reports:
  * "name", or "name[index]" if index is not RT_NO_INDEX, or "[index]" if name is
- * null.  At most 47 bytes of name are copied.  A value that turns out to be no
- * reference does not use the name up; the next call of rt_trace_name replaces
- * it.  While nothing reports, a call is one test.
+ * null.  At most 47 bytes of name are copied.  If the value that is told next
+ * is no reference, the name stays for the one after it.  The next call of
+ * rt_trace_name replaces the name.  While nothing reports, a call is one test.
  */
 #define RT_NO_INDEX SIZE_MAX
 static inline void rt_trace_name(rt_tracer *t, const char *name, size_t index)
@@ -196,18 +198,18 @@ static inline void rt_trace_name(rt_tracer *t, const char *name, size_t index)
  * rt_trace_words tells all words of [lo, hi) that are aligned to 8, as RT_WORDS
  * does.  rt_trace_values tells all values of it in a format, from the first
  * word that is aligned to 8 on.  The range may be in the object or anywhere
- * else; an empty one is ignored.  Several threads share a long one, so *f,
- * which is not copied, and the range must stay as they are until the world is
- * started again: *f is best static.
+ * else; an empty one is ignored.  Several threads share a long range.  So the
+ * range and *f, which is not copied, must stay as they are until the world is
+ * started again; *f is best static.
  */
 RT_API void rt_trace_words(rt_tracer *t, const void *lo, const void *hi);
 RT_API void rt_trace_values(rt_tracer *t, const void *lo, const void *hi,
 			    const rt_value_format *f);
 
 /*
- * rt_tracer_self returns the tracer of the callback that the calling thread is
- * in.  Returns NULL in any other place.  It is for functions that a callback
- * calls and that have no argument for a tracer.
+ * rt_tracer_self returns the tracer of the callback in which the calling thread
+ * is, or NULL if it is in none.  It is for functions that a callback calls
+ * without passing them the tracer.
  *
  * Any thread, at any time.  Does not block.
  */

@@ -26,8 +26,8 @@ extern "C" {
 #define RT_API __attribute__((visibility("default")))
 
 /*
- * Proves what the ABI fixes, where the language has a static assertion.
- * Elsewhere it only declares a struct.
+ * RT_ABI_ASSERT_ proves what the ABI fixes, where the language has a static
+ * assertion.  Elsewhere it only declares a struct.
  */
 #if defined(__cplusplus) && __cplusplus >= 201103L
 #define RT_ABI_ASSERT_(cond, what) static_assert(cond, what)
@@ -38,7 +38,7 @@ extern "C" {
 #define RT_ABI_ASSERT_(cond, what) struct rt_abi_assert_
 #endif
 
-/* A cast between pointers, or a pointer and an integer, for which
+/* A cast between two pointers, or between a pointer and an integer, for which
  * -Wold-style-cast does not warn. */
 #ifdef __cplusplus
 #define RT_CAST_(type, value) reinterpret_cast<type>(value)
@@ -47,7 +47,7 @@ extern "C" {
 #endif
 
 /*
- * Results of functions.  The numbers stay for the life of the soname; later
+ * Results of functions.  The numbers stay for the life of the soname.  Later
  * versions may add some, so a caller must treat an unknown negative number as a
  * failure.
  */
@@ -57,9 +57,10 @@ enum rt_error {
 	RT_ENOMEM = -2,	 /* the system refused, or the hard limit */
 	RT_EPERM = -3,	 /* caller not attached, or not the stopper */
 	RT_EBUSY = -4,	 /* caller's own stop; still in use */
-	RT_ESTATE = -5,	 /* no heap, a region or a stretch, twice */
+	RT_ESTATE = -5,	 /* no heap, or one already; attached already; in a
+			    region or a no-GC stretch */
 	RT_ENOENT = -6,	 /* no such root, metric, kind or object */
-	RT_ENOTSUP = -7, /* the system lacks or refuses what is needed for it */
+	RT_ENOTSUP = -7, /* the system lacks or refuses what the call needs */
 	RT_EEXIST = -8	 /* there is one already */
 };
 

@@ -42,15 +42,18 @@ typedef struct rt_stop_times {
 	/* Sum over threads of the time that each was stopped before the last
 	 * one. */
 	uint64_t stopping_cpu_ns;
-	uint32_t nthreads; /* attached then */
-	uint32_t slowest;  /* id of the P that was stopped last */
+	uint32_t nthreads; /* threads that were attached then */
+	/* Id of the library's record (P) of the thread that was stopped last.
+	 * When a thread has detached, another may get its record. */
+	uint32_t slowest;
 } rt_stop_times;
 
 /*
  * rt_stop_the_world returns when no other attached thread runs: each is stopped
  * at a poll or is inside a blocking region, and none can attach or detach.  The
- * caller, the stopper, may then read and write what the others use, walk,
- * verify and read statistics.  It may not allocate or collect.
+ * caller, which is now the stopper, may then read and write what the others
+ * use, walk and verify the heap, and read statistics.  It must not allocate or
+ * collect.
  *
  * Stops are made in order of request.  reason must be RT_STOP_HOST or above.
  *
@@ -104,7 +107,7 @@ typedef int rt_walk_fn(void *obj, size_t size, int kind, void *arg);
  * than RT_NOSCAN_MIN bytes (with rt_config.align8 than 16) appear as one of 16.
  *
  * fn runs with the world stopped.  So it may call only what is allowed in the
- * caller's own stop, and it must not start the world or leave by longjmp.  It
+ * caller's own stop, and it must not start the world or leave by longjmp.  fn
  * may be left by a C++ exception, or by the end of the thread; the walk is over
  * then.  obj is valid during the call.  A host that stores it where the
  * collector looks keeps the object alive.
@@ -121,14 +124,15 @@ RT_API int rt_heap_walk(rt_walk_fn *fn, void *arg);
 /*
  * rt_heap_list returns a new RT_WORDS array of the allocated objects of a kind
  * for which pick returns 1, in no particular order, and sets *n to their
- * number.  kind -1 is every kind, a null pick wants all.  The objects are those
- * that rt_heap_walk would show, without the array itself, so some may be
- * unreachable; the array keeps them alive.  The array is an ordinary object,
- * which rt_free may free.  For no objects it is an array as well, not NULL, and
- * *n is 0.  With the array the host can allocate, run code of its interpreter
- * and leave by longjmp, which it cannot in a walk.
+ * number.  If kind is -1, objects of every kind are listed; if pick is null,
+ * all objects.  The objects are those that rt_heap_walk would show, without the
+ * array itself, so some may be unreachable; the array keeps them alive.  The
+ * array is an ordinary object, which rt_free may free.  If there are no
+ * objects, the result is still an array, not NULL, and *n is 0.  While it goes
+ * through the array, the host may allocate, run code of its interpreter and
+ * leave by longjmp, which it must not do in a walk.
  *
- * pick (rt/final.h) must return; any result but 1 is no.  It may be called
+ * pick (rt/final.h) must return.  Any result but 1 means no.  It may be called
  * several times for an object: once to count, once to list, and again if other
  * threads have made more objects meanwhile.  The object may be one that its
  * thread has not filled yet: all zeros, or part of what it will hold.
@@ -154,9 +158,10 @@ struct rt_verify {
 
 /*
  * rt_heap_verify checks every structure of the heap against every other, and
- * fills *out.  It changes nothing, and continues after a contradiction: it
- * counts all and describes the first one.  A contradiction means that host code
- * has written outside its objects, or a bug of the library.
+ * fills *out.  It changes nothing in the heap.  It continues after a
+ * contradiction, counts all of them, and describes the first one.  A
+ * contradiction means that host code has written outside its objects, or that
+ * the library has a bug.
  *
  * Returns 0, whether or not out->errors is 0, or RT_EINVAL (out is null),
  * RT_EPERM (not attached), RT_EBUSY (inside a callback of a collection),

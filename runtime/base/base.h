@@ -124,7 +124,7 @@ RT_INLINE uint64_t base_sub_sat(uint64_t a, uint64_t b)
 }
 
 // base_elapsed returns the time from one reading of a clock to a later one.  A
-// clock that was refused read 0; then this is 0, too.
+// refused clock reads 0.  If either reading is 0, the result is 0.
 RT_INLINE uint64_t base_elapsed(uint64_t from, uint64_t to)
 {
 	return from == 0 ? 0 : base_sub_sat(to, from);

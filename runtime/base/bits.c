@@ -42,9 +42,9 @@ static const uint64_t below_top[] = {
     UINT64_C(0x7fffffffffffffff), // 64
 };
 
-// Adding `below` to the bits of a group below its top carries into the top if
-// any of them is set, and never out of the group.  So `empty` has the top bit
-// of exactly the groups that hold no bit.
+// Adding `below` to the lower bits of a group carries into its top bit if any
+// lower bit is set, and never out of the group.  So `empty` has the top bit of
+// exactly the groups that hold no bit.
 uint64_t bits_fill_aligned(uint64_t x, unsigned m)
 {
 	uint64_t below = below_top[bits_ctz(m)];

@@ -23,8 +23,8 @@ RT_INLINE unsigned bits_last(uint64_t x) // x must not be 0
 }
 
 // bits_count returns the number of set bits.  If the processor may lack the
-// instruction, the compiler's built-in is a call.  Then neighbouring bits are
-// added in parallel, without a call.
+// instruction, the compiler's built-in is a call.  To save that call, the code
+// then adds neighbouring bits in parallel.
 RT_INLINE unsigned bits_count(uint64_t x)
 {
 #if defined(__POPCNT__) || defined(__aarch64__)

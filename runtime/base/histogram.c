@@ -7,7 +7,8 @@
 
 // The top bit of a duration selects its bucket, and the HISTOGRAM_SUB_BITS bits
 // after it select the counter.  Durations of fewer than HISTOGRAM_MIN_BITS bits
-// share bucket 0.  It is as wide as bucket 1, so its top bit may be 0.
+// share bucket 0.  It is as wide as bucket 1, so the same bits of a duration
+// select the counter.
 void histogram_record(struct histogram *h, int64_t ns)
 {
 	unsigned len, bucket, sub;
@@ -37,8 +38,8 @@ void histogram_read(const struct histogram *h, uint64_t *counts)
 }
 
 // The edges are constant, so any thread may read them at any time.  OCTAVE
-// lists the lower edges of the four counters of the bucket for durations of len
-// bits.
+// lists the lower edges of the four counters in one bucket, the one for
+// durations of len bits.
 #define EDGE(ns) ((double)(ns) / 1e9)
 #define OCTAVE(len)                                                            \
 	EDGE(UINT64_C(4) << (len - 3)), EDGE(UINT64_C(5) << (len - 3)),        \

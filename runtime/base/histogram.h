@@ -40,7 +40,7 @@ void histogram_record(struct histogram *h, int64_t ns);
 void histogram_read(const struct histogram *h, uint64_t *counts);
 
 // histogram_edges returns HISTOGRAM_EDGES edges in seconds, ascending, from
-// -infinity to +infinity; count i is of durations in [edge i, edge i+1).
+// -infinity to +infinity.  Count i counts durations in [edge i, edge i+1).
 const double *histogram_edges(void);
 
 #endif

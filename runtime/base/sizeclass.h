@@ -6,9 +6,10 @@
 // for large objects, which have one span each.
 //
 // A request of up to SIZECLASS_MAX_REQUEST bytes is small, whatever its kind.
-// Unless the heap is configured with align8, requests skip the classes that are
-// not multiples of 16 (8 and 24), so objects are aligned as C expects.  Only
-// requests of up to 8 bytes without pointers take the 8-byte class.
+// Requests skip the classes that are not multiples of 16 (8 and 24), so objects
+// are aligned as C expects.  The exceptions (supply_class) are requests of up
+// to 8 bytes without pointers, requests of 17 to 24 bytes of a kind from
+// KIND_ALIGN8 on, and heaps that are configured with align8.
 #ifndef RUNTIME_BASE_SIZECLASS_H
 #define RUNTIME_BASE_SIZECLASS_H
 
@@ -39,9 +40,9 @@ struct sizeclass {
 RT_GLOBAL const struct sizeclass sizeclass_table[SIZECLASS_COUNT];
 
 // The slot mask of a class is npages * 8 words at sizeclass_masks + mask_word.
-// It has one bit for each granule of 16 bytes, set where sizeclass_bit
-// says.  The
-// mask of the 8-byte class has 16 words, one bit for each slot.
+// It has one bit for each granule of 16 bytes.  A bit is set if sizeclass_bit
+// returns its number for a slot.  The mask of the 8-byte class has 16 words,
+// one bit for each slot.
 RT_GLOBAL const uint64_t sizeclass_masks[];
 
 RT_GLOBAL const uint8_t
@@ -69,16 +70,17 @@ RT_INLINE unsigned sizeclass_of16(size_t n)
 	return c == 1 || c == 3 ? c + 1 : c;
 }
 
-// sizeclass_bit_shift returns the binary logarithm of the bytes for which a
-// class has a bit.  These are 16 bytes, but 8 in the 8-byte class.
+// sizeclass_bit_shift returns the binary logarithm of the number of bytes that
+// one bit of a class is for: 16, or 8 in the 8-byte class.
 RT_INLINE unsigned sizeclass_bit_shift(unsigned c)
 {
 	return c == 1 ? 3 : RT_GRANULE_SHIFT;
 }
 
 // sizeclass_bit returns the bit number of the slot that begins at an offset of
-// its span: that of its first whole granule.  An object of 24 bytes may begin
-// in the middle of a granule, but the granule of its bit is its own.
+// its span.  It is the number of the first granule that is wholly in the slot.
+// An object of 24 bytes may begin in the middle of a granule, but no other
+// object is in the granule of its bit.
 RT_INLINE unsigned sizeclass_bit(unsigned c, uint64_t offset)
 {
 	return (unsigned)(c == 1
@@ -93,7 +95,8 @@ RT_INLINE bool sizeclass_is_aligned(unsigned c)
 	return c > 3 || c == 2;
 }
 
-// sizeclass_words returns the number of words in the bitmap of a span.
+// sizeclass_words returns the number of linewords of one sort, mark or alloc,
+// that a span of a class has.
 RT_INLINE unsigned sizeclass_words(unsigned c)
 {
 	return c == 1 ? 2 * RT_PAGE_WORDS

@@ -12,8 +12,8 @@ enum {
 	KIND_WORDS = 1,	  // RT_WORDS: every aligned word may be a pointer
 	KIND_TYPED = 2,	  // RT_TYPED: bits beside the heap say which words are
 	KIND_HOST = 3,	  // RT_KIND_FIRST: the first that a host registers
-	KIND_ALIGN8 = 16, // RT_KIND_ALIGN8_FIRST: from here on 24 bytes are a
-			  // class
+	KIND_ALIGN8 = 16, // RT_KIND_ALIGN8_FIRST: a host's kinds from here on
+			  // use the class of 24 bytes
 	// Kinds from here on are the library's own: KIND_OWN + KIND_NOSCAN and
 	// KIND_OWN + KIND_WORDS.  Their objects are roots until they are freed.
 	KIND_OWN = 24, // RT_KIND_MAX + 1

@@ -8,12 +8,12 @@
 
 enum {
 	MEMBERSHIP_MAX = 4096, // bytes of the file that are read
-	PATH_MAX_BYTES = 1024, // a longer name of a file is no file of ours
+	PATH_MAX_BYTES = 1024, // a file with a longer path is not read
 	LIMIT_MAX = 64,	       // bytes of a file with a limit
 	MEMORY_PART = 90,      // percent of the memory limit
 };
 
-// A directory, and the names of files in it.  What does not fit makes it bad.
+// The path of a directory or of a file in it.  A path that does not fit is bad.
 struct path {
 	char text[PATH_MAX_BYTES];
 	size_t len;
@@ -31,8 +31,9 @@ static void path_add(struct path *p, const char *s, size_t n)
 	p->text[p->len] = 0;
 }
 
-// read_text reads the beginning of a file in a directory.  Returns what it has
-// up to the first line end, which is empty if it cannot be read, or is longer.
+// read_text reads the beginning of a file in a directory, and returns its first
+// line.  Returns an empty text if the file cannot be read, or if the line does
+// not end within LIMIT_MAX bytes.
 static struct options_text read_text(struct path *dir, const char *name,
 				     char text[LIMIT_MAX])
 {
@@ -64,7 +65,7 @@ static void lower(uint64_t *limit, uint64_t to)
 	*limit = base_min(*limit, to);
 }
 
-// lower_cpus lowers the limit to quota of each period, in us.
+// lower_cpus lowers the limit to quota us of processor time in each period us.
 static void lower_cpus(struct cgroup *c, struct options_text quota,
 		       struct options_text period)
 {
@@ -157,8 +158,9 @@ static bool take_part(struct options_text *rest, struct options_text *part)
 	return true;
 }
 
-// read_group reads the limits of the groups of one line: the number of a tree
-// of groups, what the tree controls, and the name of the group.
+// read_group reads the limits of the groups that one line names.  The line has
+// the number of a tree of groups, what the tree controls, and the name of the
+// group.
 static void read_group(const char *root, struct options_text line,
 		       struct cgroup *c)
 {

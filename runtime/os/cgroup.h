@@ -1,9 +1,9 @@
 // cgroup.h - the limits of the process's control groups.
 //
-// Go: internal/runtime/cgroup; it has no limit of memory.
+// Go: internal/runtime/cgroup, which does not read the limits of memory.
 //
 // The limit of a group holds for the groups in it, so the least of all levels
-// counts.  What cannot be read, or makes no sense, is no limit.
+// counts.  A file that cannot be read, or makes no sense, is no limit.
 #ifndef RUNTIME_OS_CGROUP_H
 #define RUNTIME_OS_CGROUP_H
 
@@ -16,10 +16,10 @@ struct cgroup {
 	uint64_t memory; // bytes: 90 percent of the least limit
 };
 
-// cgroup_read reads both limits: of version 2 cpu.max, memory.max and
-// memory.high, of version 1 cpu.cfs_quota_us by cpu.cfs_period_us.  membership
-// is the file with the names of the groups, root the directory in which the
-// groups are.
+// cgroup_read reads both limits.  With version 2 they are in the files cpu.max,
+// memory.max and memory.high.  With version 1 only the limit of processors is
+// read: cpu.cfs_quota_us divided by cpu.cfs_period_us.  membership is the file
+// with the names of the groups, root the directory in which the groups are.
 void cgroup_read(const char *membership, const char *root, struct cgroup *c);
 
 // cgroup_self reads the limits of this process, in the places where Linux keeps

@@ -1,10 +1,10 @@
-// epoch.h - which collection cycle it is.
+// epoch.h - the sweepgen, which says which collection cycle it is.
 //
 // Go: mheap.sweepgen, gcphase.
 //
 // The cycle writes it with the world stopped; any thread may read it.
 //
-// sweepgen is even and grows by 2 at each flip.  A span whose own sweepgen is
+// It is even and grows by 2 at each flip.  A span whose own sweepgen is
 //   h - 2  needs sweeping
 //   h - 1  is being swept
 //   h      is swept

@@ -19,7 +19,7 @@ void fixalloc_init(struct fixalloc *f, size_t size, size_t align, bool zero,
 	    .size = size, .align = align, .zero = zero, .stat = stat};
 }
 
-// check_fields checks all but the list.
+// check_fields checks f without following the list.
 static const char *check_fields(const struct fixalloc *f)
 {
 	if (f->size < sizeof(struct fixalloc_free) || f->size > FIXALLOC_CHUNK)
@@ -104,14 +104,15 @@ void fixalloc_free_list(struct fixalloc *f, const struct fixalloc_list *l)
 		throw_value("fixalloc_free: more than is in use", "size",
 			    bytes);
 	f->inuse -= bytes;
+	// Pairs with the acquire in lines_of_eight.
 	atomic_ptr_store_release(&l->last->next, f->list);
 	f->list = l->first;
 	RT_CHECK(check_fields(f));
 	RT_CHECK(check_free(f, f->list));
 }
 
-// check_list checks the free objects.  There must not be more of them than were
-// ever made, whose bytes f->stat counts.
+// check_list checks the free objects.  f->stat counts the bytes of all chunks,
+// so the list cannot have more objects than fit in these bytes.
 static const char *check_list(const struct fixalloc *f)
 {
 	uint64_t most = gauge_load(f->stat) / f->size;

@@ -12,11 +12,11 @@
 
 enum { FIXALLOC_CHUNK = 16 << 10 };
 
-// The first word of a free object.  A late thread may still read the word as
-// what it was before the free, so it is atomic.  It is stored with release,
-// which pairs with the acquire in lines_of_eight: a thread that sees the link
-// also sees all that was done before the object was freed.  fixalloc_check
-// follows the list.
+// The first word of a free object.  It is atomic, because a late thread may
+// still read it as the field that was there before the free.  It is stored with
+// release, which pairs with the acquire in lines_of_eight: a thread that sees
+// the link also sees all that was done before the object was freed.
+// fixalloc_check follows the list.
 struct fixalloc_free {
 	atomic_ptr next;
 };
@@ -56,7 +56,7 @@ RT_INLINE void fixalloc_list_add(struct fixalloc_list *l, void *p)
 
 	if (l->n++ == 0)
 		l->first = object;
-	else
+	else // pairs with the acquire in lines_of_eight
 		atomic_ptr_store_release(&l->last->next, object);
 	l->last = object;
 }
@@ -67,7 +67,8 @@ void fixalloc_free_list(struct fixalloc *f, const struct fixalloc_list *l);
 
 // fixalloc_check returns NULL if all invariants hold, otherwise what does not.
 // The caller must serialise it with all other calls.  At each call that takes
-// or frees an object, debug builds check the object and all but the list.
+// or frees an object, debug builds check that object and the fields of f, but
+// do not follow the list.
 const char *fixalloc_check(const struct fixalloc *f);
 
 #endif

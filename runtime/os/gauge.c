@@ -88,11 +88,11 @@ const char *gauge_check(const struct gauges *g, const atomic_u64 *gauge)
 const char *gauges_check(const struct gauges *g)
 {
 	const atomic_u64 *all[] = {
-	    &g->heap_live,   &g->stack_inuse,  &g->mapped_ready,
-	    &g->heap_mapped, &g->stacks_sys,   &g->mspan_sys,
-	    &g->mcache_sys,  &g->buckhash_sys, &g->gc_misc_sys,
-	    &g->other_sys,   &g->mspan_inuse,  &g->mcache_inuse,
-	    &g->mappings,    &g->external,
+	    &g->heap_live,    &g->heap_dead,   &g->stack_inuse,
+	    &g->mapped_ready, &g->heap_mapped, &g->stacks_sys,
+	    &g->mspan_sys,    &g->mcache_sys,  &g->buckhash_sys,
+	    &g->gc_misc_sys,  &g->other_sys,   &g->mspan_inuse,
+	    &g->mcache_inuse, &g->mappings,    &g->external,
 	};
 	const char *wrong = NULL;
 

@@ -5,8 +5,8 @@
 // gauges of mappings S.
 //
 // A gauge moves only after the system call that it counts has succeeded.
-// Several gauges belong to one moment only while the world is stopped.  Those
-// that every span moves are in heapgauge.h.
+// The values of several gauges are of one moment only while the world is
+// stopped.  The gauges that every span moves are in heapgauge.h.
 #ifndef RUNTIME_OS_GAUGE_H
 #define RUNTIME_OS_GAUGE_H
 
@@ -14,8 +14,10 @@
 
 struct gauges {
 	// Moved with every 32 KiB allocated; the trigger tests them.
-	// heap_live may be below zero for a while (mcache_publish_live).
-	RT_CACHE_ALIGNED atomic_u64 heap_live; // bytes live or newer
+	// heap_live counts the bytes of objects that the last collection found
+	// alive, or that were allocated since.  It may be below zero for a
+	// while (mcache_publish_live).
+	RT_CACHE_ALIGNED atomic_u64 heap_live;
 	atomic_u64 stack_inuse; // bytes of spans of interpreter stacks
 	atomic_u64 heap_dead;	// bytes of dead objects, not in heap_live
 	atomic_u64 external;	// bytes that objects own outside the heap
@@ -55,8 +57,8 @@ RT_INLINE uint64_t gauge_load(const atomic_u64 *gauge)
 	return atomic_u64_load_relaxed(gauge);
 }
 
-// gauge_check returns NULL if one gauge of g has a value that it may have,
-// otherwise what is wrong.  Debug builds call it at each move.
+// gauge_check returns NULL if the value of one gauge of g is possible,
+// otherwise what is wrong with it.  Debug builds call it at each move.
 const char *gauge_check(const struct gauges *g, const atomic_u64 *gauge);
 
 // gauges_check returns NULL if all invariants hold, otherwise what does not.

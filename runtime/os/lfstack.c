@@ -13,8 +13,8 @@ static_assert(1 << ALIGN_SHIFT == LFSTACK_ALIGN, "");
 static_assert(ADDR_WIDTH + ALIGN_SHIFT == LFSTACK_ADDR_BITS, "");
 
 // next_head packs the head that follows old.  The tag wraps, so a popper errs
-// if it sleeps over exactly a multiple of 2^22 changes of this stack and finds
-// the same node on top.
+// if this stack changes exactly a multiple of 2^22 times while the popper
+// sleeps, and the same node is on top again.
 static uint64_t next_head(uint64_t old, const struct lfnode *node)
 {
 	uint64_t tag = (old >> ADDR_WIDTH) + 1;
@@ -76,6 +76,7 @@ void lfstack_reset(struct lfstack *s)
 
 struct lfnode *lfstack_top(const struct lfstack *s)
 {
+	// Pairs with the release in lfstack_push.
 	return unpack(atomic_u64_load_acquire(&s->head));
 }
 

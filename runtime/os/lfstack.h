@@ -49,7 +49,7 @@ struct lfnode *lfstack_pop(struct lfstack *s); // NULL if it is empty
 void lfstack_reset(struct lfstack *s);
 
 // lfstack_top and lfstack_below walk a stack, which no node may leave
-// meanwhile. Both return NULL at its end.
+// meanwhile.  Both return NULL at its end.
 struct lfnode *lfstack_top(const struct lfstack *s);
 struct lfnode *lfstack_below(const struct lfnode *node);
 

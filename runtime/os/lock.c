@@ -55,6 +55,7 @@ void mutex_lock(struct mutex *m)
 	lockrank_acquire(m->rank);
 	RT_CHECK(mutex_check(m));
 	schedpoint(SCHED_MUTEX_LOCK);
+	// Pairs with the releases in mutex_unlock.
 	if (RT_LIKELY(
 		atomic_u32_cas_acquire(&m->state, MUTEX_FREE, MUTEX_HELD)))
 		return;
@@ -97,8 +98,9 @@ void note_wake(struct note *n)
 {
 	RT_CHECK(note_check(n));
 	schedpoint(SCHED_NOTE_WAKE);
-	// After the exchange the sleeper may be gone, and the note with it.  A
-	// wake on memory that is no longer a futex has no effect.
+	// Pairs with the acquire in note_woken.  After the exchange the sleeper
+	// may be gone, and the note with it.  A wake on memory that is no
+	// longer a futex has no effect.
 	if (atomic_u32_swap_seqcst(&n->woken, NOTE_WOKEN) == NOTE_SLEPT)
 		oscall_futex_wake(&n->woken, UINT32_MAX);
 }
@@ -208,11 +210,12 @@ bool sema_try_acquire(struct sema *s)
 
 void sema_release(struct sema *s)
 {
+	// Pairs with the acquires in sema_serves and sema_try_acquire.
 	uint32_t serving = atomic_u32_add_seqcst(&s->serving, 1);
 
 	RT_CHECK(sema_check(s));
 	schedpoint(SCHED_SEMA_RELEASE);
-	// Of fewer than 33 sleepers, only the next one is woken.
+	// Up to 32 sleepers have a bit each, so only the next one is woken.
 	if (atomic_u32_load_seqcst(&s->next) != serving)
 		oscall_futex_wake_as(&s->serving, ticket_bit(serving));
 }
@@ -244,7 +247,9 @@ const char *note_check(const struct note *n)
 
 const char *sema_check(const struct sema *s)
 {
-	// In this order: serving passes no ticket that was not drawn before.
+	// serving must be read first.  A ticket is drawn before it is served,
+	// so a later value of next is not below serving.  Pairs with the add
+	// in sema_release.
 	uint32_t serving = atomic_u32_load_acquire(&s->serving);
 	uint32_t next = atomic_u32_load_relaxed(&s->next);
 

@@ -2,8 +2,8 @@
 //
 // Go: nanotime, unixnano (time_nofake.go).
 //
-// A clock that the system refuses reads 0, so no code divides by a time, or
-// indexes with one, unchecked.
+// A clock that the system refuses reads 0.  So code must check a time before it
+// divides by it or uses it as an index.
 #ifndef RUNTIME_OS_NANOTIME_H
 #define RUNTIME_OS_NANOTIME_H
 

@@ -2,7 +2,7 @@
 //
 // Go: parsedebugvars (runtime1.go), parseByteCount (string.go).
 //
-// Pure functions on pieces of text that they do not own, usually of the
+// Pure functions on pieces of text that they do not own, usually from the
 // environment.  They neither copy nor allocate, and they print nothing.  A text
 // that is too long or wrong is refused, with no other effect.  The caller
 // decides whether a number is in range for its option.
@@ -11,7 +11,7 @@
 
 #include "runtime/base/base.h"
 
-// A longer text is refused as a whole: it cannot be meant.
+// A longer text is refused as a whole, since it can only be a mistake.
 enum { OPTIONS_MAX_TEXT = 4095 };
 
 // A piece of text, not ended by a null byte.
@@ -29,7 +29,8 @@ bool options_text_of(const char *s, struct options_text *t);
 bool options_is(struct options_text t, const char *word);
 
 // One item of "name=value,name=value".  The value is the text after the first
-// '='.  An item without one has an empty value, at the end of its name.
+// '='.  An item without '=' has an empty value, which points to the end of the
+// name.
 struct options_item {
 	struct options_text name;
 	struct options_text value;
@@ -46,7 +47,7 @@ bool options_integer(struct options_text t, int64_t *v);
 
 // options_size reads a number of bytes: decimal digits, then nothing, B, KiB,
 // MiB, GiB or TiB.  Returns false, with *bytes unchanged, for any other text
-// and above INT64_MAX.
+// and if there are more than INT64_MAX bytes.
 bool options_size(struct options_text t, uint64_t *bytes);
 
 // options_percent reads a number from 0 to INT32_MAX, or "off", which is -1.

@@ -30,7 +30,8 @@
 #include <time.h>
 #include <unistd.h>
 
-// From linux/prctl.h and linux/mman.h, whose older versions lack them.
+// From linux/prctl.h, linux/mman.h and linux/fs.h, whose older versions lack
+// them.
 enum {
 	SET_VMA = 0x53564d41,
 	SET_VMA_ANON_NAME = 0,
@@ -239,8 +240,8 @@ enum oscall_locking oscall_locking(size_t page)
 	return answer;
 }
 
-// A mapping that grows keeps its attributes, so one page is mapped and unlocked
-// before it grows.
+// A mapping that grows keeps its attributes.  So one page is mapped, unlocked,
+// and then grown to n bytes.
 void *oscall_reserve_unlocked(size_t n, size_t page)
 {
 	int before = errno;
@@ -438,17 +439,23 @@ void oscall_note_nprocs(void)
 	processors.bytes = n > 0 ? (size_t)n : 0;
 }
 
+void oscall_thread_processors(void)
+{
+	int before = errno;
+
+	if (!refused(OSCALL_AFFINITY) && processors.bytes != 0)
+		syscall(SYS_sched_setaffinity, 0, processors.bytes,
+			processors.mask);
+	errno = before;
+}
+
 void oscall_thread_ordinary(void)
 {
 	static const struct sched_param none = {.sched_priority = 0};
 	int before = errno;
 
-	if (!refused(OSCALL_AFFINITY)) {
+	if (!refused(OSCALL_AFFINITY))
 		syscall(SYS_sched_setscheduler, 0, SCHED_OTHER, &none);
-		if (processors.bytes != 0)
-			syscall(SYS_sched_setaffinity, 0, processors.bytes,
-				processors.mask);
-	}
 	errno = before;
 }
 
@@ -542,8 +549,8 @@ size_t oscall_page_size(void)
 	return n > 0 ? (size_t)n : 0;
 }
 
-// mincore works from the beginning of a range and writes a byte for each page.
-// For a part of the range at a time these bytes fit on any stack.
+// mincore writes a byte for each page of a range.  It is asked for a part of
+// the range at a time, so these bytes fit on any stack.
 int oscall_mapped(const void *p, size_t n)
 {
 	enum { PART = 64 << 10, PAGE_MIN = 4 << 10 };
@@ -600,7 +607,8 @@ static void maps_take(struct maps_line *l, char c)
 	}
 }
 
-// maps_find reads lines until one has at in its bounds, and returns its end.
+// maps_find reads lines until at is within the bounds of one.  Returns the end
+// of that mapping, or 0 if it cannot be read or there is none.
 static uintptr_t maps_find(int file, uintptr_t at)
 {
 	struct maps_line l = {0};
@@ -693,11 +701,11 @@ static int end_below_module(struct dl_phdr_info *info, size_t size, void *f)
 }
 
 // glibc protects the list of modules by a lock.  At a fork another thread may
-// hold it, which the child does not have.  Then the child does not ask for the
-// list, and takes what was found last.  No check: any values are right
-// together.
+// hold it.  The child does not have that thread, so it must not ask for the
+// list, and uses the number of bytes that was found last.  No check: any values
+// are right together.
 static struct {
-	atomic_u32 alone; // 1 at the newest fork: no other thread could hold it
+	atomic_u32 alone; // 1 if at the newest fork there was one thread only
 	bool lost;
 	atomic_u64 bytes; // of thread-local variables below a thread's block
 } modules;
@@ -710,7 +718,7 @@ void oscall_fork_prepare(void)
 
 void oscall_fork_child(void)
 {
-#ifdef __GLIBC__ // others prepare their locks for a fork
+#ifdef __GLIBC__ // other C libraries prepare their locks for a fork
 	if (!atomic_u32_load_relaxed(&modules.alone))
 		modules.lost = true;
 #endif
@@ -719,8 +727,8 @@ void oscall_fork_child(void)
 // end_of_frames returns the end of the part of the stack [lo, hi) that holds
 // frames.  glibc puts a thread's own block and the thread-local variables of
 // all modules above the first frame, in the same mapping.  The distances are
-// the same on each thread except the main one.  Nothing is known of a stack
-// that the thread is not on.
+// the same on each thread except the main one.  Returns hi if the thread runs
+// on another stack.
 static uintptr_t end_of_frames(uintptr_t lo, uintptr_t hi)
 {
 	struct frames f = {(uintptr_t)__builtin_frame_address(0), hi};
@@ -761,7 +769,7 @@ int oscall_stack_bounds(uintptr_t *lo, uintptr_t *hi)
 
 	if (error)
 		return error;
-	state = cancel_disable(); // it may read a file
+	state = cancel_disable(); // pthread_getattr_np may read a file
 	error = told(stack_attributes(&base, &size), before);
 	cancel_restore(state);
 	if (error)
@@ -771,7 +779,8 @@ int oscall_stack_bounds(uintptr_t *lo, uintptr_t *hi)
 	return 0;
 }
 
-// The kernel puts these bytes above argc and argv, before the process begins.
+// The kernel puts 16 random bytes above argc and argv, before the process
+// begins.
 uintptr_t oscall_main_stack_end(void)
 {
 	return (uintptr_t)getauxval(AT_RANDOM);
@@ -892,8 +901,8 @@ static bool sigpipe_pending(void)
 }
 
 // sigpipe_block blocks SIGPIPE in this thread.  sigpipe_restore removes a
-// SIGPIPE that a write has sent since.  If one was pending before, it stays for
-// the host.
+// SIGPIPE that a write has sent since.  A SIGPIPE that was pending before stays
+// pending, because it is the host's.
 static void sigpipe_block(struct sigpipe *s)
 {
 	sigset_t set;
@@ -927,8 +936,8 @@ static bool write_ready(int fd, const char *text, size_t n)
 }
 
 // write_pipe makes a write that never waits, whatever the flags of the
-// descriptor, which other processes may share.  Systems before Linux 6.4 have
-// none for pipes.
+// descriptor are.  It does not set O_NONBLOCK, because other processes may
+// share the descriptor.  Linux before 6.4 has no such write for pipes.
 static bool write_pipe(int fd, const char *text, size_t n)
 {
 	struct iovec all = {(void *)(uintptr_t)text, n};
@@ -985,7 +994,7 @@ static void write_all(int fd, const char *text, size_t n)
 	}
 }
 
-// What the system refuses is lost, because there is no way to report it.
+// Text that the system refuses is lost, because there is no way to report it.
 void oscall_write(int fd, const char *text, size_t n)
 {
 	int before = errno, state;

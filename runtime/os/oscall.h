@@ -2,12 +2,13 @@
 //
 // The library makes every call to the system here and nowhere else.  So the
 // library that tests link can refuse any of them (test/harness/fault.h).  The
-// calls count no statistic and take no lock of the library.  A call that may
-// fail returns 0 or the errno, or NULL.
+// functions here count no statistic and take no lock of the library.  One that
+// may fail returns 0 or the errno, or a pointer that is NULL if it failed,
+// unless its comment says otherwise.
 //
-// None changes errno, which is the host's: the host may look at it after the
-// region in which it read a file.  (A call that a test refuses may set it.)
-// None is a cancellation point.
+// None changes errno: a host that reads a file in a blocking region may look
+// at errno after the region.  (A call that a test refuses may set it.)  None is
+// a cancellation point.
 //
 // The library survives the refusal of every call but one: a sleeper whose wake
 // is refused sleeps on.  No system refuses to wake the sleepers of a word that
@@ -54,7 +55,7 @@ void *oscall_reserve(size_t n);
 // oscall_commit makes a part of a reservation readable and writable.
 int oscall_commit(void *p, size_t n);
 
-// oscall_uncommit protects it again; its memory is not released.
+// oscall_uncommit protects such a part again, but does not release its memory.
 int oscall_uncommit(void *p, size_t n);
 
 // oscall_map maps n bytes of zeros.  Returns NULL if refused.
@@ -125,10 +126,11 @@ uint32_t oscall_gettid(void);
 uint32_t oscall_nprocs(void);
 
 // oscall_note_nprocs notes which processors the calling thread may use.
-// oscall_thread_ordinary makes the calling thread use these, with the default
-// scheduling, whatever thread made it.  If either is refused, it goes on as it
-// was made.
+// oscall_thread_processors makes the calling thread use these, whatever thread
+// made it.  oscall_thread_ordinary gives it the default scheduling.  If the
+// system refuses either call, the thread keeps what it inherited.
 void oscall_note_nprocs(void);
+void oscall_thread_processors(void);
 void oscall_thread_ordinary(void);
 
 // oscall_address_limit returns RLIMIT_AS in bytes, UINT64_MAX if there is none
@@ -154,8 +156,8 @@ int oscall_mapped(const void *p, size_t n);
 // system does not say.  It changes nothing there.
 bool oscall_readable(const void *p);
 
-// oscall_mapping_end returns the end of the mapping that at lies in, which can
-// be read.  Returns 0 if there is none, or if the system does not tell.
+// oscall_mapping_end returns the end of the readable mapping that contains at.
+// Returns 0 if there is none, or if the system does not tell.
 uintptr_t oscall_mapping_end(uintptr_t at);
 
 // oscall_peek copies n bytes from an address of this process, which need not be
@@ -163,16 +165,17 @@ uintptr_t oscall_mapping_end(uintptr_t at);
 // cannot be read, or another errno if refused.
 int oscall_peek(uint32_t tid, void *to, uintptr_t from, size_t n);
 
-// oscall_program sets *bias to what is added to the addresses in the program's
-// file, and *phdr and *phnum to its program headers.  It asks the dynamic
-// linker, and waits while another thread loads a library.
+// oscall_program sets *bias to the difference between the program's addresses
+// in memory and in its file.  It sets *phdr and *phnum to the program headers.
+// It asks the dynamic linker, and waits while another thread loads a library.
 void oscall_program(uintptr_t *bias, uintptr_t *phdr, uint32_t *phnum);
 
 // oscall_stack_bounds sets [*lo, *hi) to the calling thread's stack, without
 // what the C library keeps above the first frame.  oscall_fork_prepare must be
 // called before a fork, and oscall_fork_child in its child.  If the parent had
-// several threads, the child leaves out as much as the last of them that asked
-// for its bounds.  If none had asked, thread-local variables count as frames.
+// several threads, the child does not look at the thread-local variables, but
+// leaves out as many bytes of them as the last such call in the parent did.  If
+// there was no such call, thread-local variables count as frames.
 //
 // oscall_main_thread tells whether the caller is the process's first thread.
 // oscall_main_stack_end makes no system call.  It returns an address in that
@@ -210,11 +213,12 @@ const char *oscall_getenv(const char *name);
 void oscall_write(int fd, const char *text, size_t n);
 
 // oscall_write_now writes n bytes, at most 512, if fd takes them at once.
-// Returns false if it does not, or is closed, or has no reader.  It waits only
-// for a terminal or device that another thread or process fills at the same
-// moment, and for such a pipe before Linux 6.4.
+// Returns false if fd does not, or is closed, or has no reader.  The call waits
+// only if another thread or process fills a terminal or device at the same
+// moment, and before Linux 6.4 also if it so fills a pipe.
 //
-// Neither function ends the process with a SIGPIPE, or leaves the host one.
+// A SIGPIPE of these two functions neither ends the process nor reaches the
+// host.
 bool oscall_write_now(int fd, const char *text, size_t n);
 void oscall_yield(void);
 

@@ -56,7 +56,8 @@ static char *reserve(size_t n, size_t *size)
 }
 
 // new_region replaces the current region by one that holds n bytes.  The rest
-// of the old one stays unused, and counted in other_sys as its record is.
+// of the old one stays unused, and its usable part stays counted in other_sys,
+// as the record of each region does.
 static bool new_region(size_t n)
 {
 	uintptr_t next = persistent.next, ready = persistent.ready,

@@ -28,7 +28,7 @@ struct persistent_region {
 
 struct persistent {
 	struct mutex lock;		   // protects the rest
-	struct persistent_region *regions; // newest first; it is carved
+	struct persistent_region *regions; // newest first; only that is carved
 	size_t wish;	 // bytes of the next region; 0: the default
 	size_t usable;	 // bytes of all prefixes
 	uintptr_t next;	 // first free byte

@@ -1,8 +1,8 @@
 // poison.h - memory that no code may touch, as sanitizers are told.
 //
 // The address sanitizer or valgrind is told which memory holds no object, so it
-// reports an access where it happens.  In a build without the sanitizer, and
-// not under valgrind, these functions have no effect.
+// reports an access where it happens.  These functions have no effect in a
+// build without the sanitizer that does not run under valgrind.
 //
 // The collector reads only objects that are unpoisoned, and reads stacks by
 // functions that are not instrumented.  Valgrind's memcheck instruments all
@@ -38,8 +38,8 @@ RT_INLINE uintptr_t poison_word(uintptr_t w)
 
 // poison_load loads a word that a host may write, without a sanitizer's checks.
 // The compiler makes a volatile load of an aligned word one access, which the
-// processor does not divide.  After an atomic load it would also assume that
-// other memory may have changed, and load that again.
+// processor does not divide.  An atomic load would cost more: after it the
+// compiler assumes that other memory may have changed, and loads that again.
 RT_NO_SANITIZE
 static inline uintptr_t poison_load(uintptr_t at)
 {

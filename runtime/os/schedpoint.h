@@ -1,9 +1,10 @@
 // schedpoint.h - places where a thread may lose its processor.
 //
-// A point is between two steps of a protocol that a model in test/models names,
-// if another thread may come between them.  It is code only in the library that
-// tests link (RT_TEST).  There a test can hold a thread at a point until others
-// have taken their steps (test/order/check_sched.c), or delay threads at random
+// A point is between two steps of a protocol, where another thread may take
+// steps of its own.  The models in test/models name these steps.  A point is
+// code only in the library that tests link (RT_TEST).  There a test can hold a
+// thread at a point until others have taken their steps
+// (test/order/check_sched.c), or delay threads at random
 // (test/harness/schedpoint.h).
 #ifndef RUNTIME_OS_SCHEDPOINT_H
 #define RUNTIME_OS_SCHEDPOINT_H
@@ -67,13 +68,18 @@
 	X(DROPS_RELEASE)      /* will let other threads run destructors */     \
 	X(CALL_DROP)	      /* has begun a drop, will call the destructor */ \
 	X(FREE_BATCH)	      /* has freed a part of a batch, will poll */     \
-	X(FINALIZE_TELL_NEWS) /* has read of how much to warn */               \
+	X(FINALIZE_TELL_NEWS) /* has read how much to warn of */               \
 	X(FINALIZE_NOW) /* runs destructors, will stop the world and pick */   \
 	X(FINALIZE_NOW_PICKED) /* has picked, and started the world */         \
                                                                                \
 	X(GROW)		 /* has released the heap lock, will prepare chunks */ \
 	X(AWAIT_RELEASE) /* has released the heap lock, will wait its turn */  \
 	X(SCAVENGE_STEP) /* has pages that look allocated */                   \
+                                                                               \
+	X(FREELIST_SHARE) /* has linked a list to the shared one, holds the    \
+			     lock */                                           \
+	X(FREELIST_SHARE_SPLICED) /* its slots are on both, holds no lock */   \
+	X(FREELIST_GATHER) /* has read the shared head, holds the lock */      \
                                                                                \
 	X(MCACHE_NEXT_RUN)	   /* has cleared memory, will set bits */     \
 	X(MCACHE_NEXT_NEAR)	   /* the same, within one allocword */        \
@@ -122,18 +128,18 @@
 	X(SWEEP_ALL_WAIT)	 /* has found sweepers that are active */      \
 	X(CYCLE_FLIP) /* has emptied the sets, will move the sweepgen */       \
 	X(CYCLE_END)  /* has started the world, will free work buffers */      \
-	X(CYCLERECORD_PUBLISH) /* all but its record is to be seen */          \
+	X(CYCLERECORD_PUBLISH) /* its record alone is not visible yet */       \
                                                                                \
 	X(ATTACH_BLOCK)	      /* has a block that no stopper knows */          \
 	X(ATTACH_BLOCK_KNOWN) /* stoppers know it */                           \
 	X(ATTACH_UNDO)	      /* its block is empty; stoppers know it */       \
                                                                                \
-	X(WORKER_MAIN)	    /* a helper begins, will attach */                 \
-	X(WORKER_MAIN_RUNS) /* is RUNNING, will be BLOCKED for good */         \
-	X(WORKER_MAIN_LEFT) /* hears no more calls, will detach */             \
-	X(START_ONE)	    /* a helper serves; its record does not say so */  \
-	X(SCAVENGER_MAIN)   /* the scavenger begins, will attach */            \
-	X(SCAVENGER_MAKE)   /* alone makes the scavenger, and is BLOCKED */    \
+	X(LIBTHREAD_MAIN)      /* a library's thread begins, will attach */    \
+	X(LIBTHREAD_MAIN_RUNS) /* is RUNNING, will be BLOCKED */               \
+	X(SERVE_LEFT)	       /* a helper hears no more calls */              \
+	X(SERVE_BEGIN)	       /* the scavenger is RUNNING, can turn */        \
+	X(START_ONE)	  /* a helper serves; its record does not say so */    \
+	X(SCAVENGER_MAKE) /* alone makes the scavenger, and is BLOCKED */      \
 	X(FINISH_SWEEP)	       /* has swept a chunk, is BLOCKED */             \
 	X(SCAVENGER_TAKE_TURN) /* has decided how to sleep, will be BLOCKED */ \
 	X(MAKE_MISSING)	       /* alone makes helpers, and is BLOCKED */       \

@@ -97,6 +97,7 @@ static const struct field fields[] = {
     FIELD(gc_cpu_limit, FIELD_U8, true, 1, 100),
     FIELD(cgroup, FIELD_U8, true, 0, 2),
     FIELD(gctrace, FIELD_U8, true, 0, 1),
+    FIELD(scavtrace, FIELD_U8, true, 0, 1),
     FIELD(scavenge, FIELD_U8, true, 0, 1),
     FIELD(idle_s, FIELD_U8, true, 0, UINT8_MAX),
     FIELD(sweep, FIELD_U8, true, 0, 2),
@@ -174,7 +175,8 @@ static void field_put(const struct field *f, rt_config *c, int64_t v)
 
 // signal_usable tells whether a signal can be caught and is raised by no fault,
 // no abort and no system call filter.  The real-time signals below SIGRTMIN
-// belong to libc.  It is true for 0 and -1, which are no signals.
+// belong to libc.  Returns true for 0 and -1, which stop_signal may be though
+// they are no signals.
 static bool signal_usable(int64_t signal)
 {
 	switch (signal) {
@@ -228,7 +230,8 @@ void settings_default(rt_config *c, size_t size)
 	c->struct_size = size;
 }
 
-// copy_known copies the fields that the host's struct has over the defaults.
+// copy_known overwrites the defaults with the fields that the host's struct
+// has.
 // Returns false if one of them is not allowed.
 static bool copy_known(const rt_config *in, rt_config *out)
 {
@@ -308,7 +311,7 @@ static bool set_named(rt_config *c, const char *name, int64_t v)
 }
 
 // read_variable reads one variable; an unset one reads as empty.  Returns false
-// if it is too long to be meant.
+// if its text is longer than OPTIONS_MAX_TEXT.
 static bool read_variable(const char *name, struct options_text *value)
 {
 	const char *s = oscall_getenv(name);

@@ -20,9 +20,9 @@ enum {
 #define SETTINGS_MAX_HEAP (INT64_C(1) << 40)
 
 // The settings of the present heap, as settings_resolve made them.  They are
-// written before the heap is ready, and set to 0 when it ends.  What the host
-// may change later, such as the percent and the double check, is in its module.
-// Its first value is here.
+// written before the heap is ready, and set to 0 when it ends.  A value that
+// the host may change later, such as the percent and the double check, is in
+// the module that uses it; only the first value is here.
 RT_GLOBAL rt_config settings;
 
 // settings_heap_min returns the least heap goal, in bytes, for a value of
@@ -43,16 +43,17 @@ bool settings_known(const void *s, size_t size, size_t least, size_t known);
 // no field that this version does not know.
 bool settings_initialised(const rt_config *c);
 
-// settings_from_env sets the fields of *c, which must be initialised, that the
-// environment names.  Returns false if a part of it makes no sense; the rest is
-// set all the same.
+// settings_from_env sets the fields of *c that the environment names.  *c must
+// be initialised.  Returns false if a part of the environment makes no sense;
+// the rest has its effect all the same.
 bool settings_from_env(rt_config *c);
 
 // settings_resolve checks *in, or takes all defaults if in is NULL, and writes
-// a whole struct of this version to *out.  There max_heap may still be 0 (see
-// arena_init); all other defaults are replaced by what they mean.  gc_percent
-// is -1 if it is off, gc_threads is a number of threads, stop_signal a signal
-// or -1.  stack_format is as in *in, and not checked.
+// a whole struct of this version to *out.  Each value that asks for a default
+// is replaced by that default, except that max_heap may still be 0 (see
+// arena_init).  gc_percent is -1 if it is off, gc_threads is a number of
+// threads, and stop_signal is a signal or -1.  stack_format is as in *in, and
+// not checked.
 //
 // Returns RT_OK, or RT_EINVAL with *out undefined.
 int settings_resolve(const rt_config *in, rt_config *out);

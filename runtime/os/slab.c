@@ -79,8 +79,8 @@ static size_t first_free(const struct slab_region *r)
 }
 
 // make_usable makes block i usable and counts it.  A block that was taken
-// before is still mapped.  Blocks are taken from the first free one on, so a
-// new block follows those that were taken before.
+// before is still mapped.  slab_alloc takes the first free block.  So a block
+// that was never taken follows directly after those that were.
 static bool make_usable(struct slab *s, struct slab_region *r, size_t i)
 {
 	size_t size = block_size(s);

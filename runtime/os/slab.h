@@ -3,10 +3,10 @@
 // Go: none; persistent memory and fixalloc never release memory.
 //
 // A region is one piece of address space between two guards, cut into blocks.
-// The first has SLAB_FIRST blocks, each further one as many as all before it,
-// so the number of mappings grows with the logarithm of the number of blocks.
-// A block is usable, and counted, while it is taken.  When it is freed, its
-// memory is released.
+// The first region has SLAB_FIRST blocks, and each further one as many as all
+// before it together.  So the number of mappings grows with the logarithm of
+// the number of blocks.  A block is usable, and counted, while it is taken.
+// When it is freed, its memory is released.
 //
 // The owner of a slab serialises all calls.
 #ifndef RUNTIME_OS_SLAB_H
@@ -46,8 +46,8 @@ void slab_fini(struct slab *s);
 
 // slab_check returns NULL if all invariants hold, otherwise what does not.  The
 // caller must serialise it with all other calls.  Debug builds call it at each
-// new region.  When a block is taken or freed, they check only that block and
-// for the fields of its region.
+// new region.  When a block is taken they check only that block and the fields
+// of its region; when it is freed, only the block.
 const char *slab_check(const struct slab *s);
 
 #endif

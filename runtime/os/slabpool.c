@@ -1,4 +1,4 @@
-// Keeps a few blocks with their memory, and releases that of the others.
+// Keeps a few free blocks, and releases the memory of the others.
 #include "runtime/os/slabpool.h"
 
 #include <string.h>
@@ -52,7 +52,7 @@ void *slabpool_take(struct slabpool *pool)
 	return block;
 }
 
-void slabpool_give(struct slabpool *pool, void *block)
+void slabpool_free(struct slabpool *pool, void *block)
 {
 	gauge_add(pool->inuse, -(int64_t)pool->slab.size);
 	mutex_lock(pool->lock);

@@ -1,10 +1,11 @@
-// slabpool.h - blocks of a slab, of which some are kept for their next owners.
+// slabpool.h - a slab that keeps some free blocks for their next owners.
 //
 // Go: none.
 //
-// A kept block still has its memory, so taking it makes no system call.  The
-// pool keeps the first blocks that their owners return, and later ones only if
-// the system does not take their memory.
+// A kept block still has its memory, so taking it makes no system call.  When
+// an owner returns a block, the pool keeps it if it has fewer than `most`.
+// Otherwise the block's memory is released.  If the system refuses that, the
+// pool keeps the block as well.
 #ifndef RUNTIME_OS_SLABPOOL_H
 #define RUNTIME_OS_SLABPOOL_H
 
@@ -18,18 +19,19 @@ struct slabpool {
 	atomic_u64 *inuse; // bytes of blocks that have an owner
 	void **list;	   // kept blocks, linked through their first word
 	unsigned n;	   // length of the list
-	unsigned most;	   // blocks to keep, if the system takes the others
+	unsigned most;	   // blocks to keep, unless a release is refused
 };
 
 // slabpool_take returns a block of zeros.  Returns NULL if the system refuses
 // memory.
 void *slabpool_take(struct slabpool *pool);
 
-// slabpool_give takes a block back, keeps it, or releases its memory.
-void slabpool_give(struct slabpool *pool, void *block);
+// slabpool_free returns a block to the pool, which keeps it or releases its
+// memory.
+void slabpool_free(struct slabpool *pool, void *block);
 
-// slabpool_release_kept releases the memory of the kept blocks, as far as the
-// system takes it.
+// slabpool_release_kept releases the memory of the kept blocks, one by one,
+// until the system refuses.
 void slabpool_release_kept(struct slabpool *pool);
 
 // slabpool_fini unmaps all blocks.  None may have an owner.

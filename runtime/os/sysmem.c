@@ -10,16 +10,16 @@ enum { SYSMEM_PAGE_MIN = 4 << 10, SYSMEM_PAGE_MAX = 64 << 10 };
 // first, so no sum of a few of them wraps.
 #define SIZE_LIMIT (UINT64_C(1) << 56)
 
-// The statics of this file have no check: each is one word that the system has
-// told, or a state of its own.
+// The statics of this file have no check: each is one value that the system has
+// told, or a state that depends on no other variable.
 
 // The physical page size; written before the heap is ready.
 static size_t page_size = SYSMEM_PAGE_MIN;
 
 // How the process locks memory; written like page_size, and in the child of a
-// fork.  If it does, address space is reserved unlocked, since all that is
-// locked counts towards RLIMIT_MEMLOCK; each part is locked when it becomes
-// usable.
+// fork.  In a process that locks memory, address space is reserved unlocked,
+// since all that is locked counts towards RLIMIT_MEMLOCK.  Each part is locked
+// when it becomes usable.
 static enum oscall_locking locking;
 
 // ---- counting mappings ----
@@ -33,9 +33,7 @@ enum {
 };
 
 static uint64_t max_mappings = MAX_MAPPINGS; // written like page_size
-static atomic_u32 warning; // enum warning_state; never goes back
-
-enum warning_state { WARNING_NONE, WARNING_DUE, WARNING_TAKEN };
+atomic_u32 sysmem_warning;
 
 uint64_t sysmem_max_mappings(void)
 {
@@ -57,17 +55,14 @@ void sysmem_count_mappings(int64_t n)
 	uint64_t now = atomic_u64_add_relaxed(&gauges.mappings, (uint64_t)n);
 
 	if (n > 0 && is_many(now))
-		atomic_u32_cas_relaxed(&warning, WARNING_NONE, WARNING_DUE);
-}
-
-bool sysmem_warning_due(void)
-{
-	return atomic_u32_load_relaxed(&warning) == WARNING_DUE;
+		atomic_u32_cas_relaxed(&sysmem_warning, SYSMEM_WARNING_NONE,
+				       SYSMEM_WARNING_DUE);
 }
 
 bool sysmem_take_warning(void)
 {
-	return atomic_u32_cas_relaxed(&warning, WARNING_DUE, WARNING_TAKEN);
+	return atomic_u32_cas_relaxed(&sysmem_warning, SYSMEM_WARNING_DUE,
+				      SYSMEM_WARNING_TAKEN);
 }
 
 void sysmem_init(void)
@@ -186,7 +181,8 @@ void sysmem_free(void *p, size_t n, atomic_u64 *stat)
 // ---- reserve ----
 
 // trim unmaps [from, to), an end of a reservation.  If the system refuses, only
-// these addresses are lost: they hold no memory.  It refuses an empty range.
+// these addresses are lost: they hold no memory.  An empty range is always
+// refused, which does no harm.
 static void trim(char *from, char *to)
 {
 	oscall_unmap(from, (size_t)(to - from));
@@ -199,8 +195,8 @@ static char *reserve(size_t n)
 }
 
 // reserve_aligned returns n bytes between guards, or NULL.  It first reserves
-// no more than these, which often are aligned already, and fit even if an
-// address limit has no room for the surplus.
+// no more than these bytes.  They often are aligned already, and they may fit
+// where an address limit leaves no room for a surplus of align bytes.
 static char *reserve_aligned(size_t n, size_t align)
 {
 	size_t around = around_size(n);
@@ -248,11 +244,12 @@ bool sysmem_unreserve(void *p, size_t n)
 	return true;
 }
 
-// sysmem_prepare makes one page more part of core dumps, which holds nothing.
-// When a usable part grows in place, each of the two calls then moves a border
-// between mappings that exist already.  Without that page the first call would
-// split a mapping, and the second would join the part to another.  The system
-// refuses that if there are as many mappings as it allows.
+// sysmem_prepare makes one page more than n bytes part of core dumps.  That
+// page holds nothing.  When a usable part grows in place, each of the two
+// system calls then moves a border between mappings that exist already.
+// Without the page, the first call would split a mapping, and the second would
+// join the part to another.  The system refuses a split if there are as many
+// mappings as it allows.
 bool sysmem_prepare(void *p, size_t n)
 {
 	int error;
@@ -270,7 +267,7 @@ bool sysmem_prepare(void *p, size_t n)
 
 void sysmem_unprepare(void *p, size_t n)
 {
-	if (sysmem_locking()) { // locking has brought it in
+	if (sysmem_locking()) { // locking has brought the memory in
 		oscall_unlock(p, n);
 		sysmem_release_inside(p, n);
 	}
@@ -312,13 +309,12 @@ bool sysmem_release(void *p, size_t n)
 	return true;
 }
 
-void sysmem_release_inside(void *p, size_t n)
+bool sysmem_release_inside(void *p, size_t n)
 {
 	uintptr_t base = sysmem_round((uintptr_t)p);
 	uintptr_t limit = base_align_down((uintptr_t)p + n, page_size);
 
-	if (base < limit)
-		oscall_release((void *)base, limit - base);
+	return base >= limit || oscall_release((void *)base, limit - base) == 0;
 }
 
 bool sysmem_huge_pages(void *p, size_t n)

@@ -1,7 +1,7 @@
 // sysmem.h - address space and its accounting.
 //
-// Go: mem.go.  Memory is None, Reserved (protected), Prepared (mapped, counted,
-// but not meant to be in use) or Ready.
+// Go: mem.go.  Memory is None, Reserved (protected), Prepared (usable, but not
+// meant to be in use) or Ready.
 //
 //   sysmem_alloc      None -> Ready         stat += n, mapped_ready += n
 //   sysmem_free       Ready -> None         stat -= n, mapped_ready -= n
@@ -34,8 +34,8 @@ size_t sysmem_page_size(void);
 
 // sysmem_locking tells whether, at sysmem_init, the process locked all that it
 // maps (mlockall with MCL_FUTURE).  Then the usable parts of reservations are
-// locked, and no more.  The child of a fork locks nothing, so it calls
-// sysmem_fork_child.
+// locked, but not the rest of them.  The child of a fork inherits no locks of
+// memory, so it calls sysmem_fork_child.
 //
 // sysmem_locked tells whether memory that becomes usable at p will be locked,
 // even if the host locked the reservation later.  p must be the page behind the
@@ -48,18 +48,29 @@ void sysmem_fork_child(void);
 // process, or 65530, Linux's default, if it does not tell.
 //
 // gauges.mappings counts the mappings of the heap.  Memory from sysmem_alloc
-// counts as three, a reservation as four, as if a part were usable.  Callers
-// that divide one of these add the pieces by sysmem_count_mappings.  The system
-// may have fewer, because it joins neighbours that are alike.
+// counts as three, a reservation as four, as if a part were usable.  A caller
+// that divides one of these further reports the change of their number with
+// sysmem_count_mappings.  The system may have fewer, because it joins
+// neighbours that are alike.
 uint64_t sysmem_max_mappings(void);
 void sysmem_count_mappings(int64_t n);
 
 // sysmem_many_mappings tells whether the heap has at least four fifths of the
-// mappings that the system allows.  Once in the life of the process, after that
-// has become true, sysmem_take_warning returns true.  sysmem_warning_due tells,
-// in a few instructions, whether the next call of it would.
+// mappings that the system allows.  The first call of sysmem_take_warning after
+// that has become true returns true, and no other call in the life of the
+// process does.  sysmem_warning_due tells, in a few instructions, whether the
+// next call of sysmem_take_warning would return true.
 bool sysmem_many_mappings(void);
-bool sysmem_warning_due(void);
+enum sysmem_warning {
+	SYSMEM_WARNING_NONE,
+	SYSMEM_WARNING_DUE,
+	SYSMEM_WARNING_TAKEN, // for good
+};
+RT_GLOBAL atomic_u32 sysmem_warning;
+RT_INLINE bool sysmem_warning_due(void)
+{
+	return atomic_u32_load_relaxed(&sysmem_warning) == SYSMEM_WARNING_DUE;
+}
 bool sysmem_take_warning(void);
 
 // sysmem_round rounds n up to physical pages.
@@ -107,8 +118,9 @@ bool sysmem_release(void *p, size_t n);
 
 // sysmem_release_inside releases the memory of the physical pages that lie
 // wholly in [p, p+n), whose contents must be zero or meaningless.  They stay
-// Ready and read as zero.  If the system refuses, they keep their memory.
-void sysmem_release_inside(void *p, size_t n);
+// Ready and read as zero.  If the system refuses, they keep their memory, and
+// it returns false.
+bool sysmem_release_inside(void *p, size_t n);
 
 // sysmem_protect protects a part of a mapping, whole physical pages; their
 // contents stay.  sysmem_unprotect unprotects all physical pages that [p, p+n)
@@ -118,15 +130,15 @@ bool sysmem_protect(void *p, size_t n);
 bool sysmem_unprotect(void *p, size_t n);
 
 // sysmem_huge_pages advises the system to use huge pages for a part of a
-// reservation, sysmem_small_pages not to, whatever its own setting is.  Both
-// return false if the system refuses: there is no mapping left, or it has no
-// huge pages.
+// reservation, and sysmem_small_pages advises it not to, whatever its own
+// setting is.  Both return false if the system refuses, because the process has
+// as many mappings as it may have, or because the system has no huge pages.
 bool sysmem_huge_pages(void *p, size_t n);
 bool sysmem_small_pages(void *p, size_t n);
 
-// sysmem_collapse makes the system copy a part, which must be advised and have
-// memory, into huge pages.  Returns false if the system refuses, as Linux
-// before 6.1 does.
+// sysmem_collapse makes the system copy a part of a reservation into huge
+// pages.  The part must have memory, and sysmem_huge_pages must have succeeded
+// for it.  Returns false if the system refuses, as Linux before 6.1 does.
 bool sysmem_collapse(void *p, size_t n);
 
 // A table that grows in place: a reservation with a prefix that is Ready.

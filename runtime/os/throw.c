@@ -73,6 +73,7 @@ void throw_set_handler(throw_handler *fn, void *arg)
 
 	for (;;) {
 		version = atomic_u32_load_relaxed(&handler.version);
+		// Pairs with the last release below, of another setter.
 		if (version % 2 == 0 &&
 		    atomic_u32_cas_acquire(&handler.version, version,
 					   version + 1))
@@ -86,9 +87,10 @@ void throw_set_handler(throw_handler *fn, void *arg)
 	atomic_u32_store_release(&handler.version, version + 2);
 }
 
-// handler_load returns the handler and sets *arg.  A thread that is setting one
-// may never continue, since this may be a signal handler on top of it.  So it
-// returns NULL after some tries.
+// handler_load returns the handler and sets *arg.  It may run in a signal
+// handler that interrupted a thread which was setting the handler.  That thread
+// cannot continue meanwhile, so handler_load returns NULL after some tries.
+// The acquires pair with the releases in throw_set_handler.
 static throw_handler *handler_load(void **arg)
 {
 	for (unsigned tries = 0; tries < 1000; tries++) {

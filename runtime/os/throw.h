@@ -31,19 +31,21 @@ typedef void throw_handler(const char *text, void *arg);
 //
 // The handler gets the text that stderr would get, without the last newline.
 // The text is valid until the handler returns; then the process aborts.  If the
-// handler throws, the process aborts without a further report.  Other threads
-// that throw meanwhile wait for the end of the first, about 10 s at most.
+// handler throws, the process aborts without a further report.  Another thread
+// that throws meanwhile gives the first up to about 10 s to end the process,
+// and then aborts.
 void throw_set_handler(throw_handler *fn, void *arg);
 
 // throw_fatal reports "rtheap: fatal: <what>" and aborts.  A report is a single
-// write of at most 1023 bytes; `what` is cut to what fits, 503 bytes at least.
+// write of at most 1023 bytes.  `what` is cut if it does not fit; there is room
+// for at least 503 bytes.
 RT_NORETURN void throw_fatal(const char *what);
 
 // throw_value reports a line "rtheap: <name>=<value>" first.
 RT_NORETURN void throw_value(const char *what, const char *name,
 			     uint64_t value);
 
-// throw_text reports the lines in t first; the last needs no newline.
+// throw_text reports the lines in t first.  The last one needs no newline.
 RT_NORETURN void throw_text(const struct text *t, const char *what);
 
 // throw_begun tells whether a thread of this process has thrown.

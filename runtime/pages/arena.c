@@ -3,6 +3,7 @@
 
 #include "runtime/os/oscall.h"
 #include "runtime/os/throw.h"
+#include "runtime/os/settings.h"
 #include "runtime/os/poison.h"
 
 struct arena arena;
@@ -12,7 +13,7 @@ enum {
 	TABLE_PAGEWORDS,
 	TABLE_SPANS,
 	TABLE_OVERFLOW,
-	TABLE_TYPEBITS, // this and the next only when needed
+	TABLE_TYPEBITS, // this and the next are reserved when first needed
 	TABLE_DEADBITS,
 	TABLES,
 };
@@ -80,9 +81,9 @@ fail:
 	return false;
 }
 
-bool arena_init(uint64_t max_heap)
+bool arena_init(void)
 {
-	uint64_t bytes = max_heap;
+	uint64_t bytes = settings.max_heap;
 
 	if (bytes == 0)
 		bytes = RT_ASAN || RT_TSAN ? SANITIZED_RANGE : ARENA_MAX_RANGE;
@@ -157,8 +158,8 @@ bool arena_prepare(uint32_t nchunks)
 	if (bytes > arena.reserved)
 		return false;
 	// Memory comes before tables, because it is sixty times as large.  So a
-	// request that is too large is refused before the tables grow, and they
-	// never shrink.
+	// request that is too large is refused before the tables grow.  Once
+	// grown, they would not shrink again.
 	if (!sysmem_prepare(end, bytes - ready))
 		return false;
 	if (!tables_grow(nchunks)) {
@@ -171,11 +172,13 @@ bool arena_prepare(uint32_t nchunks)
 	return true;
 }
 
-// check_prefix checks what arena_grow changes and what it depends on, not the
-// tables: another thread may be making one.
+// check_prefix checks what arena_grow changes and what it depends on.  It does
+// not check the tables, because another thread may be adding one.
 static const char *check_prefix(const struct arena *a)
 {
-	// In this order: used never passes prepared.
+	// used must be read first: it never passes prepared, but both may grow
+	// meanwhile.  The loads pair with the releases in arena_grow and
+	// arena_prepare.
 	uint64_t used = atomic_u64_load_acquire(&a->used);
 	uint64_t prepared = atomic_u64_load_acquire(&a->prepared);
 
@@ -219,6 +222,8 @@ void arena_publish(uint64_t page, uint64_t npages, struct mspan *s,
 		   unsigned sizeclass, unsigned kind, enum pageword_state state)
 {
 	RT_CHECK(check_pages(page, npages));
+	// These releases pair with the acquires in arena_span and
+	// arena_pageword.
 	for (uint64_t i = 0; i < npages; i++)
 		atomic_ptr_store_release(&arena.spans[page + i], s);
 	for (uint64_t i = 0; i < npages; i++)
@@ -230,6 +235,7 @@ void arena_publish(uint64_t page, uint64_t npages, struct mspan *s,
 void arena_extend(uint64_t page, uint64_t npages, uint64_t more,
 		  struct mspan *s, uint32_t pageword)
 {
+	// These releases pair with the same acquires as those in arena_publish.
 	for (uint64_t i = npages; i < npages + more; i++)
 		atomic_ptr_store_release(&arena.spans[page + i], s);
 	for (uint64_t i = npages; i < npages + more; i++)
@@ -245,6 +251,7 @@ void arena_set_state(uint64_t page, uint64_t npages, enum pageword_state state)
 	uint32_t old = arena_pageword(page);
 
 	RT_CHECK(check_pages(page, npages));
+	// Pairs with the acquire in arena_pageword.
 	for (uint64_t i = 0; i < npages; i++)
 		atomic_u32_store_release(&arena.pagewords[page + i],
 					 pageword_make(pageword_class(old),
@@ -255,29 +262,34 @@ void arena_set_state(uint64_t page, uint64_t npages, enum pageword_state state)
 void arena_withdraw(uint64_t page, uint64_t npages)
 {
 	RT_CHECK(check_pages(page, npages));
+	// These releases pair with the acquires in arena_pageword and
+	// arena_span: a thread that finds no span finds no pageword either.
 	for (uint64_t i = 0; i < npages; i++)
 		atomic_u32_store_release(&arena.pagewords[page + i], 0);
 	for (uint64_t i = 0; i < npages; i++)
 		atomic_ptr_store_release(&arena.spans[page + i], NULL);
 }
 
-static void release_table(unsigned i, uint32_t chunk)
+static bool release_table(unsigned i, uint32_t chunk)
 {
-	sysmem_release_inside(arena.table[i].base + arena_table_bytes(i, chunk),
-			      arena_table_bytes(i, 1));
+	return sysmem_release_inside(arena.table[i].base +
+					 arena_table_bytes(i, chunk),
+				     arena_table_bytes(i, 1));
 }
 
-void arena_release_tables(uint32_t chunk)
+bool arena_release_tables(uint32_t chunk)
 {
 	// The pagewords keep their memory: those of protected pages are not 0.
-	release_table(TABLE_LINES, chunk);
-	release_table(TABLE_SPANS, chunk);
+	bool all = release_table(TABLE_LINES, chunk);
+
+	all &= release_table(TABLE_SPANS, chunk);
 	// Both pair with the release in add_table, which another thread may be
 	// in.
 	if (atomic_ptr_load_acquire(&arena.typebits))
-		release_table(TABLE_TYPEBITS, chunk);
+		all &= release_table(TABLE_TYPEBITS, chunk);
 	if (atomic_ptr_load_acquire(&arena.deadbits))
-		release_table(TABLE_DEADBITS, chunk);
+		all &= release_table(TABLE_DEADBITS, chunk);
+	return all;
 }
 
 // check_tables checks that the tables are those of the fields, and as long as

@@ -86,7 +86,7 @@ RT_INLINE enum pageword_state pageword_state(uint32_t pageword)
 
 // pageword_stack returns a bit of the pageword of a page of interpreter stacks.
 // The bit is set while the host has the stack that begins in part i of the
-// page. It is a bit of the kind, which such a page does not have.
+// page.  It is one of the bits for a kind, since such a page has no kind.
 RT_INLINE uint32_t pageword_stack(unsigned i)
 {
 	return 1u << (PAGEWORD_KIND_SHIFT + i);
@@ -101,7 +101,7 @@ RT_INLINE uint32_t pageword_place(uint32_t pageword)
 #define ARENA_MAX_RANGE (UINT64_C(1) << 40)
 
 enum {
-	// Tables that marking touches at random: lines, words, spans.
+	// Tables that marking touches at random: lines, pagewords, spans.
 	ARENA_MARKED_TABLES = 3,
 	ARENA_TABLES = 6,
 };
@@ -122,11 +122,11 @@ struct arena {
 
 RT_GLOBAL struct arena arena;
 
-// arena_init reserves address space for max_heap bytes (0: 1 TiB, or 16 GiB
-// under a sanitizer) and for the tables.  The range is at least 64 MiB and
-// otherwise at most half of RLIMIT_AS.  It is halved until the system grants
-// it.  Returns false if the system refuses even 64 MiB.
-bool arena_init(uint64_t max_heap);
+// arena_init reserves address space for settings.max_heap bytes (0: 1 TiB, or
+// 16 GiB under a sanitizer) and for the tables.  The range is at least 64 MiB
+// and otherwise at most half of RLIMIT_AS.  It is halved until the system
+// grants it.  Returns false if the system refuses even 64 MiB.
+bool arena_init(void);
 void arena_fini(void);
 
 // arena_prepare makes memory and tables of the first nchunks chunks usable.
@@ -180,14 +180,14 @@ RT_INLINE struct linewords *arena_lines(uint64_t page)
 }
 
 // arena_typebits returns the table, if it exists.  A thread that finds a typed
-// object, or the kind of one, sees it.
+// object, or the kind of one, also finds the table.
 RT_INLINE uint64_t *arena_typebits(void)
 {
 	return atomic_ptr_load_relaxed(&arena.typebits);
 }
 
 // arena_deadbits returns the table, if it exists.  A thread that finds a kind
-// with destructors, or a page of one, sees it.
+// with destructors, or a page of such a kind, also finds the table.
 RT_INLINE struct deadwords *arena_deadbits(void)
 {
 	return atomic_ptr_load_relaxed(&arena.deadbits);
@@ -205,6 +205,8 @@ RT_INLINE uint32_t arena_pageword(uint64_t page)
 	return atomic_u32_load_acquire(&arena.pagewords[page]);
 }
 
+// arena_span returns the span of a page, or NULL.  The acquire pairs with the
+// releases in arena_publish, arena_extend and arena_withdraw.
 RT_INLINE struct mspan *arena_span(uint64_t page)
 {
 	return atomic_ptr_load_acquire(&arena.spans[page]);
@@ -221,31 +223,34 @@ RT_INLINE uint64_t arena_first_page(uint64_t page, uint32_t pageword)
 	return page - pageword_place(pageword);
 }
 
-// arena_publish enters a span of npages pages into spans, then into words.  All
-// that these lead to must be ready.
+// arena_publish enters a span of npages pages into the table of spans, then
+// into that of pagewords.  All that these lead to must be ready.
 void arena_publish(uint64_t page, uint64_t npages, struct mspan *s,
 		   unsigned sizeclass, unsigned kind,
 		   enum pageword_state state);
 
-// arena_extend enters more pages behind the npages of a published span with
-// this first pageword.
+// arena_extend enters `more` pages behind the npages of a published span, whose
+// first pageword is given.
 void arena_extend(uint64_t page, uint64_t npages, uint64_t more,
 		  struct mspan *s, uint32_t pageword);
 
 // arena_set_state changes the state in all pagewords of a published span.
 void arena_set_state(uint64_t page, uint64_t npages, enum pageword_state state);
 
-// arena_withdraw clears the entries of a span's pages in words, then in spans.
+// arena_withdraw clears the entries of a span's pages in the table of
+// pagewords, then in that of spans.
 void arena_withdraw(uint64_t page, uint64_t npages);
 
 // arena_release_tables releases the memory behind lines, spans, typebits and
-// deadbits of a chunk, which must have no page in use, so that all but typebits
-// are zero.  The caller must hold the heap lock.
-void arena_release_tables(uint32_t chunk);
+// deadbits of a chunk.  The chunk must have no page in use.  So nothing is
+// lost: the typebits have no meaning then, and the others are zero.  Returns
+// false if the system refuses a part of that.  The caller must hold the heap
+// lock.
+bool arena_release_tables(uint32_t chunk);
 
-// arena_check returns NULL if all invariants hold, otherwise what does not. The
-// caller must exclude arena_prepare and additions of tables, or have stopped
-// the world.  The heap may grow meanwhile.
+// arena_check returns NULL if all invariants hold, otherwise what does not.
+// The caller must exclude arena_prepare and additions of tables, or have
+// stopped the world.  The heap may grow meanwhile.
 const char *arena_check(const struct arena *a);
 
 #endif

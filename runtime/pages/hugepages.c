@@ -2,6 +2,7 @@
 #include "runtime/pages/hugepages.h"
 
 #include "runtime/os/throw.h"
+#include "runtime/os/settings.h"
 
 enum state {
 	SMALL,
@@ -25,9 +26,8 @@ static void range_init(enum range r, char *base, uint32_t chunks, size_t unit)
 	    .base = base, .chunks = chunks, .unit = unit};
 }
 
-bool hugepages_init(bool on)
+bool hugepages_init(void)
 {
-	hugepages.on = on;
 	hugepages.nchunks = hugepages.cursor = 0;
 	atomic_u32_store_relaxed(&hugepages.busy, 0);
 	range_init(HEAP, (char *)arena.base, 1, RT_CHUNK_SIZE);
@@ -157,7 +157,7 @@ static const char *check_fields(const struct hugepages *h)
 		wrong = systable_check(&h->states);
 	if (!wrong && h->nchunks > systable_ready(&h->states))
 		wrong = "huge pages have more states than their table";
-	if (!wrong && !h->on && h->nchunks != 0)
+	if (!wrong && settings.huge_pages == 0 && h->nchunks != 0)
 		wrong = "huge pages have states though they are off";
 	if (!wrong && h->cursor > h->nchunks)
 		wrong = "cursor of huge pages is beyond the heap";
@@ -202,9 +202,10 @@ static const char *check_unit(const struct hugepages *h, enum range r,
 
 // ---- wanting ----
 
-// choose_tables makes units of tables WANTED: those whose last chunk is the one
-// below chunk.  full is the number of chunks in a row, just below chunk, that
-// are not SMALL.
+// choose_tables makes units of tables WANTED.  It looks at those whose last
+// chunk is the one just below `chunk`, and takes those with no SMALL chunk.
+// full is the number of chunks in a row, just below `chunk`, that are not
+// SMALL.
 static void choose_tables(uint32_t chunk, uint32_t full)
 {
 	for (unsigned i = 1; i < RANGES; i++) {
@@ -221,7 +222,7 @@ bool hugepages_choose(const struct pagealloc *pa)
 {
 	uint32_t full = 0, nwanted = 0;
 
-	if (!hugepages.on)
+	if (settings.huge_pages == 0)
 		return false;
 	mutex_lock(&hugepages.lock);
 	hugepages.nchunks = pa->nchunks;
@@ -242,9 +243,9 @@ bool hugepages_choose(const struct pagealloc *pa)
 
 // ---- providing ----
 
-// advise makes a WANTED unit HUGE.  Otherwise it makes it SMALL and returns
-// false.  After a refusal the system is not asked again, for any unit, before
-// the next collection.
+// advise makes a WANTED unit HUGE.  If there may be no more stretches or the
+// system refuses, it makes the unit SMALL and returns false.  After a refusal
+// the system is not asked again, for any unit, before the next collection.
 static bool advise(enum range r, uint32_t unit)
 {
 	unsigned n = neighbours(r, unit);
@@ -281,8 +282,8 @@ static enum range next_wanted(void)
 	return RANGES;
 }
 
-// provide_next makes the next WANTED unit HUGE, as far as advice does.  It sets
-// *unit and returns its range.  Returns RANGES if there is none.
+// provide_next makes the next WANTED unit HUGE, by advice only.  It sets *unit
+// and returns the range of the unit.  Returns RANGES if there is none.
 static enum range provide_next(uint32_t *unit)
 {
 	enum range r;

@@ -7,23 +7,24 @@
 // released memory does not come back as a part of one.
 //
 //   SMALL  -> WANTED  a collection found that live spans fill the chunk
-//   WANTED -> HUGE    a thread advises the system; a helper also has it put
-//                     huge pages behind pages that have memory
+//   WANTED -> HUGE    a thread advises the system; a helper thread also makes
+//                     the system copy the unit into huge pages
 //   WANTED -> SMALL   there may be no more stretches, or the system refuses
 //   any    -> SMALL   a part of the chunk is about to be released
 //
-// A unit of the heap is a chunk, a unit of a table a huge page.  A table's unit
-// is WANTED when all chunks that it describes are WANTED or HUGE.  It is SMALL
-// again when a part of it is released.
+// A unit of the heap is a chunk.  A unit of a table has the size of a huge
+// page.  A table's unit is WANTED when all chunks that it describes are WANTED
+// or HUGE.  It is SMALL again when a part of it is released.
 //
 // A stretch is HUGE units in a row.  Each stretch costs the process two more
-// mappings, so there are few.  In the heap, as in each table, there may be
-// HUGEPAGES_STRETCHES and one more for each GiB of the heap.  None begins when
-// mappings run out.  Where none may begin, a unit inside a stretch that becomes
-// SMALL takes the shorter side of the stretch with it.
+// mappings, so there are few.  The heap may have HUGEPAGES_STRETCHES and one
+// more for each GiB of the heap, and so may each table.  No stretch begins when
+// mappings run out.  A unit inside a stretch that becomes SMALL splits the
+// stretch.  Where there may be no more stretches, the shorter side becomes
+// SMALL as well.
 //
-// The lock protects the states.  It is held over advice, but not while the
-// system copies pages.
+// The lock protects the states.  It is held while the system is advised, but
+// not while the system copies pages.
 #ifndef RUNTIME_PAGES_HUGEPAGES_H
 #define RUNTIME_PAGES_HUGEPAGES_H
 
@@ -47,7 +48,6 @@ struct hugepages_range {
 
 struct hugepages {
 	struct mutex lock;
-	bool on;
 	// A byte for each chunk.  The state of a unit is in the byte of its
 	// first chunk, where each range has two bits.
 	struct systable states;
@@ -60,9 +60,9 @@ struct hugepages {
 RT_GLOBAL struct hugepages hugepages;
 
 // hugepages_init sets the whole range of arena_init to SMALL.  It stays SMALL
-// unless on is true.  Returns false if the system refuses memory for the
-// states.
-bool hugepages_init(bool on);
+// if settings.huge_pages is 0.  Returns false if the system refuses memory for
+// the states.
+bool hugepages_init(void);
 void hugepages_fini(void);
 
 // hugepages_reserve makes room for the states of nchunks chunks.  One thread at

@@ -8,8 +8,8 @@
 // cover one chunk each.
 //
 // The last 8 entries of a level may reach beyond the chunks that exist.  There
-// they are zero, "no page is free", so no search and no merge has to ask where
-// the heap ends.
+// they are zero, "no page is free", so neither a search nor a merge has to know
+// where the heap ends.
 enum {
 	LEAF = PAGEALLOC_LEVELS - 1,
 	FANOUT = 1 << PAGEALLOC_FANOUT_LOG,
@@ -173,8 +173,8 @@ static const char *check_entry(const struct pagealloc *pa, unsigned level,
 		   : NULL;
 }
 
-// written checks what a change of chunks lo to hi (inclusive) writes: they, and
-// the entries above the last one.
+// written checks what a change of chunks lo to hi (inclusive) has written: the
+// chunks, and the entries above the last of them.
 static const char *written(const struct pagealloc *pa, uint64_t lo, uint64_t hi)
 {
 	const char *wrong = NULL;
@@ -238,7 +238,7 @@ static enum scan scan_block(const struct pagealloc *pa, unsigned level,
 	uint64_t below = 0; // free pages just below entry e
 	bool first = s->leftmost;
 
-	// Nothing below search_page is free, so those entries are zero.
+	// No page below search_page is free, so the entries below it are zero.
 	for (uint64_t e = base_max(block, pa->search_page >> log); e < limit;
 	     e++) {
 		uint32_t start = pallocsum_start(sums[e]);
@@ -365,7 +365,7 @@ static void require_alloc(const struct pagealloc *pa, struct part part,
 }
 
 // update_leaf brings the summary of a part's chunk up to date and tells whether
-// it changed.  If the part is the whole chunk, the summary becomes whole.
+// it changed.  If the part is all of the chunk, the summary becomes `whole`.
 static bool update_leaf(struct pagealloc *pa, struct part part, pallocsum whole)
 {
 	const struct pallocdata *d = pagealloc_chunk(pa, part.chunk);
@@ -603,15 +603,15 @@ bool pagealloc_retake_block(struct pagealloc *pa, uint64_t base,
 	return true;
 }
 
-void pagealloc_put_block(struct pagealloc *pa, uint64_t base, uint64_t taken,
-			 uint64_t scav)
+void pagealloc_free_block(struct pagealloc *pa, uint64_t base, uint64_t taken,
+			  uint64_t scav)
 {
 	struct part block = block_at(pa, base);
 	struct pallocdata *d = pagealloc_chunk(pa, block.chunk);
 
 	if (scav & ~taken || taken & ~d->alloc.word[block.i / 64])
-		throw_value("pagealloc_put_block: pages were not taken", "base",
-			    base);
+		throw_value("pagealloc_free_block: pages were not taken",
+			    "base", base);
 	d->alloc.word[block.i / 64] &= ~taken;
 	d->scavenged.word[block.i / 64] |= scav;
 	scavindex_free(&pa->scav, block.chunk, bits_count(taken));

@@ -102,10 +102,10 @@ bool pagealloc_take_block(struct pagealloc *pa, unsigned npages,
 bool pagealloc_retake_block(struct pagealloc *pa, uint64_t base,
 			    unsigned npages, struct pagealloc_block *b);
 
-// pagealloc_put_block frees the pages taken, at least one, of the block at page
-// base; those in scav are scavenged.
-void pagealloc_put_block(struct pagealloc *pa, uint64_t base, uint64_t taken,
-			 uint64_t scav);
+// pagealloc_free_block frees the pages taken, at least one, of the block at
+// page base; those in scav are scavenged.
+void pagealloc_free_block(struct pagealloc *pa, uint64_t base, uint64_t taken,
+			  uint64_t scav);
 
 // pagealloc_set_scavenged marks free pages as scavenged.
 void pagealloc_set_scavenged(struct pagealloc *pa, uint64_t page,

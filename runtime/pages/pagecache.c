@@ -51,11 +51,11 @@ void pagecache_populated(struct pagecache *c, uint64_t page, unsigned npages)
 	RT_CHECK(pagecache_check(c));
 }
 
-// put_rest frees the rest of the cache.
-static void put_rest(struct pagecache *c, struct pagealloc *pa)
+// free_rest frees the rest of the cache.
+static void free_rest(struct pagecache *c, struct pagealloc *pa)
 {
 	if (!pagecache_empty(c))
-		pagealloc_put_block(pa, c->base, c->cache, c->scav);
+		pagealloc_free_block(pa, c->base, c->cache, c->scav);
 	c->cache = c->scav = 0;
 }
 
@@ -91,7 +91,7 @@ void pagecache_fill(struct pagecache *c, struct pagealloc *pa, unsigned npages)
 {
 	struct pagealloc_block b;
 
-	put_rest(c, pa);
+	free_rest(c, pa);
 	if (!take_block(c, pa, npages, &b))
 		return;
 	c->base = b.base;
@@ -114,7 +114,7 @@ void pagecache_keep(struct pagecache *c, struct pagealloc *pa, unsigned npages,
 		back &= back - 1;
 	if (back == 0)
 		return;
-	pagealloc_put_block(pa, c->base, back, c->scav & back);
+	pagealloc_free_block(pa, c->base, back, c->scav & back);
 	c->cache &= ~back;
 	c->scav &= ~back;
 	RT_CHECK(pagecache_check(c));
@@ -122,7 +122,7 @@ void pagecache_keep(struct pagecache *c, struct pagealloc *pa, unsigned npages,
 
 void pagecache_flush(struct pagecache *c, struct pagealloc *pa)
 {
-	put_rest(c, pa);
+	free_rest(c, pa);
 	c->base = c->zero = 0;
 	RT_CHECK(pagecache_check(c));
 }

@@ -44,10 +44,10 @@ RT_INLINE bool pagecache_empty(const struct pagecache *c)
 //
 // If npages is below PAGECACHE_LOW_NPAGES, it takes the highest pages that fit.
 // A run is used from its end (rt_run), so a thread's writes then go down
-// through the whole block, which processors foresee.  Otherwise it takes the
-// lowest pages that fit.  What is left at the end of the block may be too
-// short, but the page allocator can join it with the first pages of the next
-// block.
+// through the whole block, and the processor can prefetch ahead of them.
+// Otherwise it takes the lowest pages that fit.  The pages left at the end of
+// the block may be too few, but the page allocator can join them with the first
+// pages of the next block.
 uint64_t pagecache_alloc(struct pagecache *c, unsigned npages, uint64_t *nscav);
 
 // pagecache_is_zero tells whether pages that were just taken read as zero.
@@ -62,7 +62,8 @@ RT_INLINE bool pagecache_is_zero(const struct pagecache *c, uint64_t page,
 
 // pagecache_scavenged returns the number, at most max, of scavenged pages in a
 // row just below page, which must be in the block.  pagecache_populated notes
-// that these now have memory behind them, which reads as zero.
+// that npages pages from page on, which were scavenged, now have memory behind
+// them.  That memory reads as zero.
 unsigned pagecache_scavenged(const struct pagecache *c, uint64_t page,
 			     unsigned max);
 void pagecache_populated(struct pagecache *c, uint64_t page, unsigned npages);
@@ -73,7 +74,7 @@ RT_INLINE bool pagecache_fits(const struct pagecache *c, unsigned npages)
 	return bits_find_range(c->cache, npages) != PAGECACHE_PAGES;
 }
 
-// pagecache_fill frees what is left and takes all free pages of a block that
+// pagecache_fill frees the pages left and takes all free pages of a block that
 // has npages free pages in a row.  It tries the remembered blocks first, except
 // those with scavenged pages only, and then the block where the lowest row of
 // npages free pages lies.  The cache is empty afterwards if there is no such

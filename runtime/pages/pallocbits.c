@@ -86,7 +86,7 @@ static uint64_t ranges_longer(uint64_t x, unsigned n)
 // word if that is longer than max, otherwise max.
 static unsigned inner_max(const struct pallocbits *b, unsigned max)
 {
-	// max includes the ranges at borders of words already.  The longest
+	// max already includes the ranges at the borders of words.  The longest
 	// range with a set bit on either side has 62 bits.
 	for (unsigned w = 0; w < PALLOCBITS_WORDS && max < 62; w++)
 		for (uint64_t x = ranges_longer(~b->word[w], max); x;
@@ -196,7 +196,7 @@ static unsigned idle_limit(const struct pallocdata *d, unsigned limit,
 static unsigned idle_below(const struct pallocdata *d, unsigned limit,
 			   unsigned min)
 {
-	unsigned left = limit; // pages not looked at
+	unsigned left = limit; // pages not looked at yet
 
 	while (left > 0) {
 		unsigned last = left - 1;
@@ -226,8 +226,8 @@ unsigned pallocdata_find_scavenge(const struct pallocdata *d, unsigned from,
 	if (huge > 0) {
 		unsigned lower = (unsigned)base_align_down(start, huge);
 
-		// The whole huge page must be in the range, otherwise it is
-		// broken already.
+		// If the huge page is not wholly idle below limit, it is broken
+		// already, so the range may begin inside it.
 		if (start > lower && lower + huge <= limit &&
 		    lower >= limit - idle)
 			start = lower;

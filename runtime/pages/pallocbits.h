@@ -20,7 +20,7 @@ struct pallocbits {
 	uint64_t word[PALLOCBITS_WORDS];
 };
 
-// pagealloc_check checks those of all chunks.
+// The bitmaps of a chunk.  pagealloc_check checks those of all chunks.
 struct pallocdata {
 	struct pallocbits alloc;
 	struct pallocbits scavenged;
@@ -89,14 +89,14 @@ unsigned pallocbits_find(const struct pallocbits *b, unsigned n, unsigned from,
 // scavenged.  Returns how many of them were scavenged.
 unsigned pallocdata_alloc_range(struct pallocdata *d, unsigned i, unsigned n);
 
-// pallocdata_find_scavenge finds the highest range, at page from and below, of
-// free pages that are not scavenged.  min (a power of two up to 64) is the
-// number of pages of a physical page, at least 1.  The range is aligned to min
-// and a multiple of it, at most max rounded up to min.  huge is the number of
-// pages of a huge page (0: none).  A range that would leave the lower part of a
-// huge page behind takes the whole one if all of it is free and not scavenged.
-// Returns the first page of the range and sets *n to its length, or returns
-// PALLOCBITS_NONE and sets *n to 0.
+// pallocdata_find_scavenge finds the highest range of free pages that are not
+// scavenged, among page `from` and those below it.  min (a power of two up to
+// 64) is the number of pages of a physical page, at least 1.  The range is
+// aligned to min and a multiple of it, at most max rounded up to min.  huge is
+// the number of pages of a huge page (0: none).  If the range would begin
+// inside a huge page, and all of that is free and not scavenged, the range
+// takes the whole huge page.  Returns the first page of the range and sets *n
+// to its length, or returns PALLOCBITS_NONE and sets *n to 0.
 unsigned pallocdata_find_scavenge(const struct pallocdata *d, unsigned from,
 				  unsigned min, unsigned max, unsigned huge,
 				  unsigned *n);

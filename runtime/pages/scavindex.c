@@ -7,9 +7,10 @@
 // is to be scavenged.
 struct scavchunk {
 	uint32_t gen;		   // cycle in which last_in_use was noted
-	uint32_t in_use : 15;	   // pages allocated
+	uint32_t in_use : 14;	   // pages allocated
+	uint32_t tables_gone : 1;  // its tables have no memory
 	uint32_t last_in_use : 16; // pages allocated when gen began
-	uint32_t has_idle : 1;	   // free pages that are not scavenged
+	uint32_t has_idle : 1;	   // may have free pages that are not scavenged
 };
 static_assert(sizeof(struct scavchunk) == 8, "one word a chunk");
 
@@ -18,8 +19,8 @@ static struct scavchunk *chunk_at(const struct scavindex *s, uint32_t chunk)
 	return (struct scavchunk *)s->table.base + chunk;
 }
 
-// check_chunk checks the word of one chunk.  gen may be anything: after 2^32
-// cycles without a change of the chunk the numbers meet again.
+// check_chunk checks the word of one chunk.  gen may be any number, because the
+// numbers of cycles wrap.
 static const char *check_chunk(const struct scavindex *s, uint32_t i)
 {
 	const struct scavchunk *c = chunk_at(s, i);
@@ -28,6 +29,8 @@ static const char *check_chunk(const struct scavindex *s, uint32_t i)
 		return "chunk has more pages in use than pages";
 	if (c->has_idle && c->in_use == RT_CHUNK_PAGES)
 		return "chunk is full but has pages to scavenge";
+	if (c->tables_gone && c->in_use != 0)
+		return "chunk has pages in use but no tables";
 	if (c->has_idle && i >= s->cursor_force)
 		return "chunk above the cursor has pages to scavenge";
 	return NULL;
@@ -101,6 +104,7 @@ void scavindex_alloc(struct scavindex *s, uint32_t chunk, unsigned npages)
 			    c->in_use);
 	note_cycle(s, c);
 	c->in_use += npages;
+	c->tables_gone = 0;
 	if (c->in_use == RT_CHUNK_PAGES)
 		c->has_idle = 0;
 	RT_CHECK(written(s, chunk));
@@ -155,6 +159,17 @@ uint32_t scavindex_find(struct scavindex *s, uint32_t below, bool force)
 void scavindex_empty(struct scavindex *s, uint32_t chunk)
 {
 	chunk_at(s, chunk)->has_idle = 0;
+	RT_CHECK(written(s, chunk));
+}
+
+bool scavindex_tables_gone(const struct scavindex *s, uint32_t chunk)
+{
+	return chunk_at(s, chunk)->tables_gone;
+}
+
+void scavindex_release_tables(struct scavindex *s, uint32_t chunk)
+{
+	chunk_at(s, chunk)->tables_gone = 1;
 	RT_CHECK(written(s, chunk));
 }
 

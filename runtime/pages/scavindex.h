@@ -2,13 +2,14 @@
 //
 // Go: scavengeIndex (mgcscavenge.go).
 //
-// Each chunk has one word.  It holds the pages in use now, those in use when a
-// cycle began (the note), the number of that cycle, and whether the chunk has
-// free pages that are not scavenged.
+// Each chunk has one word.  It holds the number of pages in use now, the number
+// in use when a cycle began (the note), and the number of that cycle.  It also
+// says whether the chunk may have free pages that are not scavenged, and
+// whether the memory behind its tables was released.
 //
-// A chunk is eligible if it has such pages and the search is forced.  In an
-// unforced search it must also have fewer than 496 pages (96.875 %) in use: now
-// and, if the note is of this cycle, when the cycle began.
+// A chunk is eligible if it may have such pages and the search is forced.  In
+// an unforced search it must also have fewer than 496 pages (96.875 %) in use:
+// now and, if the note is of this cycle, when the cycle began.
 //
 // Two cursors, which only move down between resets, make a search skip chunks
 // that it has seen.  The search goes down from high addresses, whereas
@@ -46,8 +47,8 @@ void scavindex_fini(struct scavindex *s);
 unsigned scavindex_in_use(const struct scavindex *s, uint32_t chunk);
 
 // scavindex_check returns NULL if every word and cursor is within its bounds,
-// otherwise what is not.  Debug builds call it when a cycle begins, since it
-// goes through all chunks.  The other functions that write check one chunk.
+// otherwise what is not.  It goes through all chunks, so debug builds call it
+// only when a cycle begins.  The other functions that write check one chunk.
 const char *scavindex_check(const struct scavindex *s);
 
 // scavindex_alloc and scavindex_free note that npages of a chunk were
@@ -63,8 +64,14 @@ uint32_t scavindex_find(struct scavindex *s, uint32_t below, bool force);
 // scavindex_empty notes that a chunk has no pages left to scavenge.
 void scavindex_empty(struct scavindex *s, uint32_t chunk);
 
+// scavindex_tables_gone tells whether the memory behind the tables of a chunk
+// was released, and none of its pages was allocated since.
+// scavindex_release_tables notes that it was released; no page may be in use.
+bool scavindex_tables_gone(const struct scavindex *s, uint32_t chunk);
+void scavindex_release_tables(struct scavindex *s, uint32_t chunk);
+
 // scavindex_next_cycle begins a new cycle.  An unforced search then includes
-// all chunks with pages that were freed in the last one.
+// all chunks with pages that were freed in the cycle before.
 void scavindex_next_cycle(struct scavindex *s);
 
 #endif

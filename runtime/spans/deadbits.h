@@ -3,10 +3,10 @@
 // Go: none; finalizers there are specials of a span (mfinal.go).
 //
 // An object of a kind with destructors stays allocated when it dies, until its
-// drop has run.  A table of the arena has two bits for each granule, of which
-// those beside an object's alloc bit are the object's.  A dead object that
-// waits for its drop has one of two turns.  The turns alternate: objects of one
-// turn are dropped while newly dead ones get the other.
+// drop has run.  A table of the arena has two bits for each granule.  The two
+// that belong to an object are those of the granule of its alloc bit.  A dead
+// object that waits for its drop has one of two turns.  The turns alternate:
+// objects of one turn are dropped while newly dead ones get the other.
 //
 //   neither bit        alive, or the slot is free
 //   the bit of a turn  dead, and its drop belongs to that turn
@@ -15,8 +15,8 @@
 // The bits change in a stop, by the one thread that runs destructors, and by a
 // thread that sweeps.  The latter two may be at one word, each at the bits of
 // other objects.  Any thread may read them.  A slot becomes free before its
-// bits are cleared, and a look-up reads them before the alloc bit.  So it finds
-// no object that is dead.
+// bits are cleared, and a look-up reads them before the alloc bit.  So no
+// look-up finds an object that is dead.
 #ifndef RUNTIME_SPANS_DEADBITS_H
 #define RUNTIME_SPANS_DEADBITS_H
 
@@ -67,14 +67,15 @@ RT_INLINE uint64_t deadbits_dropped(const struct deadwords *d)
 	return deadbits_turn(d, 0) & deadbits_turn(d, 1);
 }
 
-// deadbits_only returns the bits of the dead of a turn that wait.
+// deadbits_only returns the bits of the dead objects that wait for their drop
+// and have the given turn.
 RT_INLINE uint64_t deadbits_only(const struct deadwords *d, unsigned turn)
 {
 	return deadbits_turn(d, turn) & ~deadbits_turn(d, turn ^ 1);
 }
 
 // deadbits_set writes the bits of a turn, in a stop or while all is swept.
-// Release: see deadbits_test.
+// The release pairs with the acquires in deadbits_test.
 RT_INLINE void deadbits_set(struct deadwords *d, unsigned turn, uint64_t bits)
 {
 	RT_ASSERT(turn < 2);
@@ -95,16 +96,17 @@ RT_INLINE void deadbits_clear(struct deadwords *d, uint64_t bits)
 		atomic_u64_and_release(&d->turn[turn], ~bits);
 }
 
-// deadbits_move gives objects that are alive, or dead and waiting, a turn or
-// another turn.  The caller must be the stopper, or the attached thread that
-// runs destructors when all is swept: while that one does not poll, no thread
-// stops the world.  A look-up that finds neither bit finds that moves has
-// changed.
+// deadbits_move gives the turn `to` to objects that are alive, or that are dead
+// and wait for their drop.  The caller must be the stopper, or the attached
+// thread that runs destructors when all is swept: while that thread does not
+// poll, no thread stops the world.  A look-up that finds neither bit of such an
+// object also finds that deadbits_moves has changed.
 RT_INLINE void deadbits_move(struct deadwords *d, unsigned to, uint64_t bits)
 {
 	RT_ASSERT((bits & deadbits_dropped(d)) == 0);
 	deadbits_set(d, to, deadbits_turn(d, to) | bits);
 	schedpoint(SCHED_DEADBITS_MOVE);
+	// Pairs with the acquires of moves in deadbits_test.
 	atomic_u32_store_release(&deadbits_moves,
 				 atomic_u32_load_relaxed(&deadbits_moves) + 1);
 	schedpoint(SCHED_DEADBITS_MOVE_COUNTED);
@@ -138,7 +140,7 @@ RT_INLINE bool deadbits_test(const struct linewords *lines, unsigned bit)
 	return dead >> bit & 1;
 }
 
-// deadbits_span_has tells whether a kind has destructors.
+// deadbits_span_has tells whether the kind of a span has destructors.
 RT_INLINE bool deadbits_span_has(const struct mspan *s)
 {
 	return kinds_drops() >> spanclass_kind(s->spanclass) & 1;
@@ -164,7 +166,7 @@ RT_INLINE bool deadbits_slot(const struct mspan *s, uint32_t slot)
 RT_INLINE uint32_t deadbits_object(const struct mspan *s, unsigned w,
 				   unsigned i)
 {
-	// The first whole granule of a slot lies in it.
+	// The granule of a slot's bit is the first that is wholly in the slot.
 	return mspan_slot(s, (w * UINT64_C(64) + i) * RT_GRANULE);
 }
 

@@ -13,9 +13,16 @@ static bool in_run(const struct mcache_slot *slot, const void *p)
 	return (const char *)p >= run->start && (const char *)p < run->cur;
 }
 
+// in_own_run tells the same of both runs that slots of a class are in.
+static bool in_own_run(struct rt_mcache *mc, struct mcache_slot *slot,
+		       const void *p)
+{
+	return in_run(slot, p) || in_run(mcache_slot_uninit(mc, slot), p);
+}
+
 static bool list_own(struct rt_mcache *mc, struct mcache_slot *slot, void *p)
 {
-	if (in_run(slot, p) || in_run(mcache_slot_uninit(mc, slot), p) ||
+	if (in_own_run(mc, slot, p) ||
 	    !freelist_push(&slot->freed, slot->sc, p, slot->size))
 		return false;
 	mcache_note_freed(mc, spanclass_kind(slot->sc));
@@ -42,9 +49,9 @@ bool dealloc_object(struct rt_mcache *mc, spanclass sc, void *p)
 	if (RT_LIKELY(slot != NULL) ? !list_own(mc, slot, p)
 				    : !list_shared(sc, p))
 		return false;
-	// Slots that no allocation takes from a list are subtracted when
-	// free_listed frees them.  Until then their bytes count towards the
-	// next collection.
+	// If no allocation takes slots of this class from a list, the bytes are
+	// subtracted when free_listed frees the slots.  Until then they count
+	// towards the next collection.
 	if (!freelist_is_used(sc))
 		return true;
 	mc->live -= sizeclass_table[spanclass_size(sc)].size;
@@ -53,9 +60,17 @@ bool dealloc_object(struct rt_mcache *mc, spanclass sc, void *p)
 	return true;
 }
 
+bool dealloc_was_freed(struct rt_mcache *mc, spanclass sc, const void *p)
+{
+	// A thread without slots of the kind has no run of it either.
+	struct mcache_slot *slot = mcache_slot_present(mc, sc);
+
+	return (slot && in_own_run(mc, slot, p)) || freelist_holds(p);
+}
+
 // is_object tells whether an object of a class of whole granules begins at p,
-// in the page with this pageword.  The caller owns the object, so nothing that
-// this reads changes; otherwise the answer may be wrong.
+// in the page with this pageword.  If the caller owns the object, nothing that
+// this function reads changes.  Otherwise the answer may be wrong.
 RT_INLINE bool is_object(uintptr_t p, uint32_t pageword, unsigned class)
 {
 	const struct sizeclass *c = &sizeclass_table[class];
@@ -73,9 +88,9 @@ RT_INLINE bool is_object(uintptr_t p, uint32_t pageword, unsigned class)
 		   1;
 }
 
-// own_slot returns the P's slot of a class and kind.  Its freed list serves
-// allocations.  Returns NULL if there is none, or if objects of the kind need a
-// closer look.
+// own_slot returns the P's slot of a class and kind.  Allocations take from the
+// list of freed slots of that slot.  Returns NULL if they do not, if there is
+// no slot yet, or if objects of the kind need a closer look.
 RT_INLINE struct mcache_slot *own_slot(struct rt_mcache *mc, unsigned class,
 				       unsigned kind)
 {
@@ -111,8 +126,8 @@ bool dealloc_plain(struct rt_mcache *mc, void *p)
 	pageword = arena_pageword(offset >> RT_PAGE_SHIFT);
 	class = pageword_class(pageword);
 	kind = pageword_kind(pageword);
-	// These are large objects, objects too small for a list, and tiny
-	// blocks.
+	// The second condition excludes large objects, objects that are too
+	// small for a list, and tiny blocks.
 	if (pageword_state(pageword) != PAGEWORD_HEAP ||
 	    class < SIZECLASS_TINY + (kind == KIND_NOSCAN) ||
 	    !is_object((uintptr_t)p, pageword, class))

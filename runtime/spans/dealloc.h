@@ -14,8 +14,13 @@
 // before.
 bool dealloc_object(struct rt_mcache *mc, spanclass sc, void *p);
 
-// dealloc_plain finds out by itself whether p is such an object, in the
-// most frequent case.  Returns false if it has not listed p.
+// dealloc_was_freed tells whether dealloc_object, which may be called then,
+// would find that p was freed before.  If another thread allocates the slot
+// meanwhile, the answer may be wrong.
+bool dealloc_was_freed(struct rt_mcache *mc, spanclass sc, const void *p);
+
+// dealloc_plain lists p if it can find out, quickly and by itself, that p is
+// such an object.  Returns false if it has not listed p.
 bool dealloc_plain(struct rt_mcache *mc, void *p);
 
 #endif

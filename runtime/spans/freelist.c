@@ -2,6 +2,7 @@
 #include "runtime/spans/freelist.h"
 
 #include "runtime/os/oscall.h"
+#include "runtime/os/schedpoint.h"
 #include "runtime/os/throw.h"
 #include "runtime/os/nanotime.h"
 #include "runtime/os/lock.h"
@@ -20,7 +21,8 @@ uintptr_t freelist_secret;
 bool freelist_careful;
 
 // new_secret makes a secret of random bytes that the kernel gave the process.
-// They are mixed, because the C library may have secrets of the same bytes.
+// They are mixed, because the C library may make its own secrets of the same
+// bytes.
 // Bit 63 of the secret is set, so the seal of an address is no address.
 static uintptr_t new_secret(void)
 {
@@ -79,6 +81,14 @@ static struct freelist_slot *take_off(struct freelist_slot **chain)
 	return slot;
 }
 
+// Unlike look_up, this leaves what the host has told a tool of p.
+bool freelist_holds(const void *p)
+{
+	uintptr_t seal = (uintptr_t)p + offsetof(struct freelist_slot, seal);
+
+	return poison_read(seal) == ((uintptr_t)p ^ freelist_secret);
+}
+
 // ---- lists of a thread ----
 
 bool freelist_push(struct freelist *l, spanclass sc, void *p, uint32_t size)
@@ -93,7 +103,7 @@ bool freelist_push(struct freelist *l, spanclass sc, void *p, uint32_t size)
 		spoil_object(p, size);
 		look_up(p);
 	}
-	// What this finds in word 1 is defined now, and not the seal.
+	// From here on, word 1 is defined, and it is not the seal.
 	slot->seal = 0;
 	if (l->n == FREELIST_MOST)
 		freelist_share(l, sc);
@@ -130,9 +140,11 @@ void freelist_share(struct freelist *l, spanclass sc)
 	look_up(tail);
 	mutex_lock(&shared.lock);
 	tail->next = shared_head(sc);
+	schedpoint(SCHED_FREELIST_SHARE);
 	atomic_ptr_store_relaxed(&freelist_shared[sc], l->head);
 	shared.any = true;
 	mutex_unlock(&shared.lock);
+	schedpoint(SCHED_FREELIST_SHARE_SPLICED);
 	leave(tail);
 	l->head = NULL;
 	l->n = 0;
@@ -168,6 +180,7 @@ bool freelist_gather(struct freelist *l, spanclass sc)
 	RT_ASSERT(!l->head);
 	mutex_lock(&shared.lock);
 	chain = shared_head(sc);
+	schedpoint(SCHED_FREELIST_GATHER);
 	if (chain)
 		atomic_ptr_store_relaxed(&freelist_shared[sc], cut(l, chain));
 	mutex_unlock(&shared.lock);
@@ -176,7 +189,8 @@ bool freelist_gather(struct freelist *l, spanclass sc)
 
 // ---- in a stop ----
 
-// free_slot frees a listed slot.  A span that was full is in no set.
+// free_slot frees a listed slot.  A span that was full was not in mcentral, so
+// it is pushed.
 static void free_slot(struct freelist_slot *slot)
 {
 	struct mspan *s =

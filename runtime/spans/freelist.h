@@ -6,11 +6,11 @@
 // allocwords by plain stores.  So the slot stays allocated: it goes to a list
 // of the thread that freed it, from which that thread allocates first.  A list
 // that becomes long is spliced to a shared one, where a thread without free
-// slots looks before it takes another span.  So memory comes round between a
+// slots looks before it takes another span.  So memory circulates between a
 // thread that allocates and one that frees.
 //
-// Every flush of all caches, which is in a stop, frees what is on the lists.
-// So at marking there is no list, and an exact read of statistics is exact.
+// Every flush of all caches, which is in a stop, frees the slots on the lists.
+// So all lists are empty at marking, and an exact read of statistics is exact.
 //
 // In a listed slot, word 0 is the link, and word 1 is the address of the slot
 // xor a secret.  The address shows that the object was freed before.  A thread
@@ -53,8 +53,8 @@ RT_GLOBAL bool freelist_careful; // a tool sees what is done to freed memory
 RT_GLOBAL atomic_ptr freelist_shared[SPANCLASS_COUNT];
 
 // freelist_is_used tells whether slots of a class are allocated from lists.
-// Those of typed objects wait for the next flush: another P may cache the span,
-// and only that one may write the type bits of its pages (typebits.h).
+// Slots of typed objects wait for the next flush: another P may cache the span,
+// and only that P may write the type bits of the span's pages (typebits.h).
 RT_INLINE bool freelist_is_used(spanclass sc)
 {
 	return spanclass_kind(sc) != KIND_TYPED;
@@ -67,6 +67,11 @@ void freelist_init(void);
 // freelist_push adds the slot at p, of size bytes, in a span of class sc.
 // Returns false if it is on a list already.
 bool freelist_push(struct freelist *l, spanclass sc, void *p, uint32_t size);
+
+// freelist_holds tells whether the slot at p, of at least FREELIST_MIN bytes,
+// is on a list.  The slot must not be part of a tiny block.  If another thread
+// allocates it meanwhile, the answer may be wrong.
+bool freelist_holds(const void *p);
 
 // freelist_add is freelist_push without a call.  The list must not be full, and
 // freelist_careful must not be set.

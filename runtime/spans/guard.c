@@ -48,8 +48,8 @@ static uint64_t guard_size(void)
 	return base_max(sysmem_page_size(), RT_PAGE_SIZE);
 }
 
-// If a physical page is larger than a page, a span may begin and end anywhere
-// inside one.
+// The guard is guard pages long, and begins at a multiple of its size.  The
+// span may end at any page, so up to guard - 1 pages more are lost behind it.
 uint64_t guard_pages(size_t request)
 {
 	uint64_t guard = guard_size() >> RT_PAGE_SHIFT;
@@ -85,6 +85,7 @@ static void note_protected(uintptr_t lo, uintptr_t hi, uintptr_t guard)
 {
 	uint64_t page = arena_offset(lo) >> RT_PAGE_SHIFT;
 
+	// Pairs with the acquire in arena_pageword.
 	for (uintptr_t at = lo; at < hi; at += RT_PAGE_SIZE)
 		atomic_u32_store_release(
 		    &arena.pagewords[page++],
@@ -115,6 +116,7 @@ static void note_unprotected(uint64_t page, uint64_t npages)
 			atomic_u32_add_relaxed(&count, (uint32_t)-1);
 			sysmem_count_mappings(-GUARD_MAPPINGS);
 		}
+		// Pairs with the acquire in arena_pageword.
 		atomic_u32_store_release(&arena.pagewords[page + i], 0);
 	}
 }

@@ -14,8 +14,9 @@
 // far as the system allows; their pagewords say PAGEWORD_PROTECTED.  The next
 // allocation that takes such pages unprotects them.
 //
-// The guard consists of whole physical pages of one span.  So unprotecting the
-// physical pages around other pages never unprotects a guard.
+// The guard consists of whole physical pages of one span.  Pages that are not a
+// guard share no physical page with one.  So unprotecting the physical pages
+// that they touch never unprotects a guard.
 #ifndef RUNTIME_SPANS_GUARD_H
 #define RUNTIME_SPANS_GUARD_H
 
@@ -58,12 +59,13 @@ uintptr_t guard_begin(uintptr_t base, uint64_t npages);
 bool guard_protect(uintptr_t base, uint64_t npages);
 
 // guard_leave protects, as far as the system allows, the other pages of a span
-// whose guard is protected, and notes in the pagewords which pages are.  The
-// span must be withdrawn, and its pages not yet free.
+// whose guard is protected.  It notes in the pagewords which pages are
+// protected.  The span must be withdrawn, and its pages not yet free.
 void guard_leave(uintptr_t base, uint64_t npages);
 
-// guard_unprotect unprotects the protected ones of pages that were just taken.
-// Returns false if the system refuses; some are still protected then.
+// guard_unprotect takes pages that were just allocated, and unprotects those of
+// them that are protected.  Returns false if the system refuses; some are still
+// protected then.
 bool guard_unprotect(uint64_t page, uint64_t npages);
 
 // guard_fill writes canaries into [lo, hi).  guard_find returns the address of

@@ -19,6 +19,7 @@ void kinds_add(unsigned kind, bool drops)
 	if (drops)
 		atomic_u32_store_relaxed(&kinds.drops,
 					 kinds_drops() | UINT32_C(1) << kind);
+	// Pairs with the acquire in kinds_mask.
 	atomic_u32_store_release(&kinds.mask, kinds_mask() | UINT32_C(1)
 								 << kind);
 	RT_CHECK(kinds_check(&kinds));
@@ -27,6 +28,8 @@ void kinds_add(unsigned kind, bool drops)
 void kinds_remove(unsigned kind)
 {
 	RT_ASSERT(stw_stopped());
+	// Pairs with the acquire in kinds_mask: a thread that finds one of the
+	// other kinds in this value also finds its layout.
 	atomic_u32_store_release(&kinds.mask,
 				 kinds_mask() & ~(UINT32_C(1) << kind));
 	atomic_u32_and_seqcst(&kinds.used, ~(UINT32_C(1) << kind));
@@ -43,8 +46,9 @@ void kinds_note(unsigned kind)
 
 const char *kinds_check(const struct kinds *k)
 {
-	// Before mask: a thread notes a kind that it has found there.  Pairs
-	// with the release half of the step in kinds_note.
+	// used must be read before mask, because a thread notes a kind only
+	// after it has found the kind in mask.  Pairs with the release half of
+	// the step in kinds_note.
 	uint32_t used = atomic_u32_load_acquire(&k->used);
 	uint32_t mask = atomic_u32_load_acquire(&k->mask);
 	uint32_t fixed = 1u << KIND_NOSCAN | 1u << KIND_WORDS;

@@ -4,8 +4,8 @@
 //
 // RT_NOSCAN and RT_WORDS always exist, RT_TYPED from its first use on.  The
 // others exist from the moment when they are registered until they are
-// unregistered.  Every answer holds as long as the calling thread is not
-// stopped: a kind ends in a stop only.
+// unregistered.  An answer holds until the calling thread is stopped, because a
+// kind ends only in a stop.
 #ifndef RUNTIME_SPANS_KINDS_H
 #define RUNTIME_SPANS_KINDS_H
 
@@ -14,13 +14,13 @@
 
 struct kinds {
 	atomic_u32 mask;  // bit k: kind k exists; registry lock
-	atomic_u32 used;  // bit k: kind k may have had a span since it exists
+	atomic_u32 used;  // bit k: kind k may have had a span since it began
 	atomic_u32 drops; // bit k: kind k has destructors; registry lock
 };
 
 RT_GLOBAL struct kinds kinds;
 
-// kinds_init makes the two kinds exist that every heap has, and no other.
+// kinds_init makes the two kinds that every heap has the only ones.
 void kinds_init(void);
 
 // kinds_add makes a kind exist, with or without destructors.  The release pairs
@@ -30,7 +30,8 @@ void kinds_init(void);
 void kinds_add(unsigned kind, bool drops);
 void kinds_remove(unsigned kind);
 
-// kinds_mask returns the kinds that exist, as bits.
+// kinds_mask returns the kinds that exist, as bits.  The acquire pairs with the
+// releases in kinds_add and kinds_remove.
 RT_INLINE uint32_t kinds_mask(void)
 {
 	return atomic_u32_load_acquire(&kinds.mask);
@@ -43,7 +44,7 @@ RT_INLINE bool kinds_exists(unsigned kind)
 
 // kinds_used returns the kinds that may have spans, as bits, so that a
 // collection does not look at the others.  The world must be stopped: the stop
-// orders it after kinds_use by any thread.
+// orders this load after every kinds_use of another thread.
 RT_INLINE uint32_t kinds_used(void)
 {
 	return atomic_u32_load_relaxed(&kinds.used);
@@ -59,15 +60,15 @@ RT_INLINE uint32_t kinds_drops(void)
 // kinds_note is kinds_use for a kind that is not noted yet.
 void kinds_note(unsigned kind);
 
-// kinds_use notes that a kind is going to have spans.  Its first span must not
-// exist before.
+// kinds_use notes that a kind is going to have spans.  It must be called before
+// the first span of the kind is made.
 RT_INLINE void kinds_use(unsigned kind)
 {
 	if (!(atomic_u32_load_relaxed(&kinds.used) >> kind & 1))
 		kinds_note(kind);
 }
 
-// kinds_halves tells whether a kind may have objects of 24 bytes.
+// kinds_halves tells whether any kind that exists may have objects of 24 bytes.
 RT_INLINE bool kinds_halves(void)
 {
 	const uint32_t narrow =

@@ -1,4 +1,4 @@
-// Begins and ends runs, exchanges spans with the sets, and counts objects.
+// Begins and ends runs, caches and retires spans, and counts objects.
 #include "runtime/spans/mcache.h"
 
 #include <string.h>
@@ -115,7 +115,7 @@ void mcache_drop_kind(struct rt_mcache *mc, unsigned kind)
 		return;
 	mc->runs.kind[kind] = proc_no_runs.row;
 	RT_CHECK(mcache_check(mc));
-	slabpool_give(&mcache_blocks.kinds, k);
+	slabpool_free(&mcache_blocks.kinds, k);
 }
 
 void mcache_enable_runs(struct rt_mcache *mc)
@@ -148,7 +148,7 @@ void mcache_delete(struct rt_mcache *mc)
 {
 	for (unsigned k = KIND_TYPED; k < KIND_COUNT; k++)
 		mcache_drop_kind(mc, k);
-	slabpool_give(&mcache_blocks.mcaches, mc);
+	slabpool_free(&mcache_blocks.mcaches, mc);
 }
 
 void mcache_release_kept(void)
@@ -187,8 +187,8 @@ void mcache_publish_live(struct rt_mcache *mc)
 	mc->live = 0;
 }
 
-// clear_near zeroes a run that lies in one word, which is short: a call would
-// cost more than most of them.
+// clear_near zeroes a near run.  Most near runs are so short that a call would
+// cost more than the stores.
 RT_INLINE void clear_near(const struct mspan_run *run)
 {
 	for (char *p = run->start; p < run->end; p += RT_GRANULE) {
@@ -198,8 +198,8 @@ RT_INLINE void clear_near(const struct mspan_run *run)
 	}
 }
 
-// begin_run makes a run that the P has taken the current one, and takes its
-// last slot.
+// begin_run makes run, which the P has just taken, the slot's current run.  It
+// returns the run's last slot, as allocated.
 RT_INLINE void *begin_run(struct rt_mcache *mc, struct mcache_slot *slot,
 			  const struct mspan_run *run)
 {
@@ -237,7 +237,8 @@ static RT_NOINLINE void *next_run(struct rt_mcache *mc,
 	if (slot->run_log2 < MCACHE_RUN_LAST)
 		slot->run_log2++;
 	obj = begin_run(mc, slot, &run);
-	// There may be many threads, each with many slots that it hardly uses.
+	// There may be many threads, each with many slots that it hardly uses,
+	// so the first run of a slot is published at once.
 	if (brief)
 		mcache_publish_live(mc);
 	return obj;
@@ -247,9 +248,10 @@ static RT_NOINLINE void *next_run(struct rt_mcache *mc,
 
 enum { REUSED_BATCH = 1 << 16 }; // reused slots that are counted at once
 
-// count_reused counts what was allocated from a list: each such slot was
-// allocated, freed, and is allocated again.  The latter two may be published
-// together before the first: mallocs are never fewer than frees.
+// count_reused counts what was allocated from a list.  Each such slot was
+// allocated, freed, and allocated again.  The free and the second allocation
+// are counted here, together.  They may be published before the first
+// allocation, because even then mallocs are never fewer than frees.
 static uint64_t count_reused(struct mcache_slot *slot,
 			     struct heapstats_delta *d)
 {
@@ -328,9 +330,10 @@ void *mcache_take_freed(struct rt_mcache *mc, struct mcache_slot *slot,
 }
 
 // A run is cleared before its bits are set, so no thread sees an allocated
-// object with old contents.  Most runs of a fragmented span are near, and taken
-// here.  Two objects of such a span begin in one allocword, so they have less
-// than 1024 bytes.  For objects of that size uninit has a slot of its own.
+// object with old contents.  Most runs of a fragmented span are near, and are
+// taken here.  Two objects of such a span begin in one allocword, so they have
+// less than 1024 bytes.  For objects of that size there is a slot for uninit,
+// so the parameter uninit has no effect on a near run.
 void *mcache_next(struct rt_mcache *mc, struct mcache_slot *slot, bool uninit)
 {
 	struct mspan_run run;
@@ -474,7 +477,8 @@ static void free_rest(struct rt_mcache *mc, struct mcache_slot *slot)
 	run->cur = run->start = NULL;
 }
 
-// retire returns a counted span to where the next P finds it.
+// retire takes a counted span out of its slot.  A span with free slots goes to
+// mcentral, where the next P finds it.
 static void retire(struct rt_mcache *mc, struct mcache_slot *slot)
 {
 	struct mspan *s = slot->span;
@@ -520,8 +524,8 @@ void mcache_retire_slot(struct rt_mcache *mc, struct rt_proc *p,
 	heapstats_release(p);
 	heapgauge_add(p, HEAPGAUGE_TOTAL_ALLOC, (int64_t)bytes);
 	schedpoint(SCHED_MCACHE_RETIRE_SLOT);
-	// Only now, so that the frees of a sweep of the span are published
-	// after these mallocs.
+	// The span is retired only now, so that the frees of a sweep of it are
+	// published after these mallocs.
 	retire(mc, slot);
 	RT_CHECK(mcache_check(mc));
 }
@@ -626,7 +630,7 @@ void mcache_flush(struct rt_mcache *mc, struct rt_proc *p)
 	RT_CHECK(mcache_check(mc));
 }
 
-// free_listed frees what is on lists.  All caches must be flushed.
+// free_listed frees the slots on the shared lists.  All caches must be flushed.
 static void free_listed(struct rt_proc *p)
 {
 	struct freelist_freed freed = {.live = 0};

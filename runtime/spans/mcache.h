@@ -5,15 +5,16 @@
 // For every span class a P caches one span and takes runs of free slots from
 // it.  A run's slots are marked allocated when the run is taken; the inline
 // path only moves the run's cursor, downwards.  All of a run counts as live
-// when it is taken.  So the first run of a slot after a flush is brief, and
-// each may be twice as long as the one before, up to a page.  Then many threads
-// that allocate little do not make the heap look large.  Retiring frees the
-// rest of a run, counts the used slots, and takes the span out of the slot.
+// when it is taken.  So the first run of a slot after a flush is short, and
+// each may be twice as long as the one before, up to a page.  This way many
+// threads that allocate little do not make the heap look large.  Retiring frees
+// the rest of a run, counts the used slots, and takes the span out of the slot.
 // Only combined tiny allocations are counted one by one.
 //
 // Only the P's own thread touches its mcache, or the stopper while that thread
-// is stopped.  Its block of memory is cut from a slab.  The block holds the
-// part that inline allocation uses (struct rt_thread and its table of runs).
+// is stopped.  The mcache is a block of memory that is cut from a slab.  The
+// block includes the part that inline allocation uses (struct rt_thread and its
+// table of runs).
 #ifndef RUNTIME_SPANS_MCACHE_H
 #define RUNTIME_SPANS_MCACHE_H
 
@@ -142,7 +143,7 @@ void mcache_fini(void);
 void mcache_enable_runs(struct rt_mcache *mc);
 void mcache_disable_runs(struct rt_mcache *mc);
 
-// mcache_bytes returns the bytes of an mcache and of what it has of registered
+// mcache_bytes returns the bytes of an mcache and of its blocks for registered
 // kinds, as mcache_inuse counts them.
 uint64_t mcache_bytes(const struct rt_mcache *mc);
 
@@ -158,11 +159,24 @@ RT_INLINE struct mcache_kind *mcache_kind_of(const struct rt_mcache *mc,
 					    offsetof(struct mcache_kind, runs));
 }
 
-// mcache_add_kind gives a P what it needs of a kind.  Returns NULL if the
-// system refuses the memory.  mcache_drop_kind takes it away; its slots must
-// have no span.
+// mcache_add_kind gives a P a block of slots and runs for a kind.  Returns NULL
+// if the system refuses the memory.  mcache_drop_kind frees the block; its
+// slots must have no span.
 struct mcache_kind *mcache_add_kind(struct rt_mcache *mc, unsigned kind);
 void mcache_drop_kind(struct rt_mcache *mc, unsigned kind);
+
+// mcache_slot_present returns the slot that an object comes from, NULL if the P
+// has no slots of that kind.
+RT_INLINE struct mcache_slot *mcache_slot_present(struct rt_mcache *mc,
+						  spanclass sc)
+{
+	struct mcache_kind *k;
+
+	if (RT_LIKELY(sc < SPANCLASS_BASE))
+		return &mc->slots[sc];
+	k = mcache_kind_of(mc, spanclass_kind(sc));
+	return k ? &k->slots[spanclass_size(sc)] : NULL;
+}
 
 // mcache_slot_of returns the slot that an object comes from.  Returns NULL if
 // the P has no slots of that kind and the system refuses the memory for them.
@@ -197,11 +211,11 @@ RT_INLINE struct mcache_slot *mcache_slot_uninit(struct rt_mcache *mc,
 // first three, and refill.h the others.
 
 // mcache_next takes a slot that the thread has freed.  If there is none, it
-// takes the next run of a slot's cached span, and returns the run's last slot.
-// Returns NULL if there is no span, or if it has no free slot left.  The
+// takes the next run of the cached span, and returns the run's last slot.
+// Returns NULL if there is no span, or if the span has no free slot left.  The
 // current run must be used up.  The new run's memory is cleared unless its
-// contents do not matter.  They do not matter in a slot for uninit, and, with
-// uninit, in a run of a single object.
+// contents do not matter.  They do not matter if slot is one for uninit, or if
+// uninit is set and the run is a single object.
 void *mcache_next(struct rt_mcache *mc, struct mcache_slot *slot, bool uninit);
 
 // mcache_take takes an object from the current run or, if that is used up, from
@@ -221,8 +235,8 @@ RT_INLINE void *mcache_take(struct rt_mcache *mc, struct mcache_slot *slot,
 // Returns NULL if there is neither.
 void *mcache_take_tiny(struct rt_mcache *mc, size_t size);
 
-// mcache_set_tiny makes block, of which size bytes are taken, the current tiny
-// block, unless the present one has at least as much room left.
+// mcache_set_tiny makes block the current tiny block, unless the present one
+// has at least as much room left.  The first size bytes of block are taken.
 void mcache_set_tiny(struct rt_mcache *mc, void *block, size_t size);
 
 // mcache_note_freed notes that a freed slot of a kind is on a list of the P's.
@@ -233,16 +247,17 @@ RT_INLINE void mcache_note_freed(struct rt_mcache *mc, unsigned kind)
 	mc->used_kinds |= UINT32_C(1) << kind;
 }
 
-// mcache_listing returns the slot whose list has the freed slots for another.
+// mcache_listing returns the slot of mc whose list has the freed slots for
+// `slot`.
 RT_INLINE struct mcache_slot *mcache_listing(struct rt_mcache *mc,
 					     struct mcache_slot *slot)
 {
 	return slot->uninit ? &mc->slots[slot->sc] : slot;
 }
 
-// mcache_has_freed tells whether mcache_take_freed may find an object.  That is
-// one that another thread has freed or, for an uninit slot, one that this
-// thread has freed.
+// mcache_has_freed tells whether mcache_take_freed may find an object.  Such an
+// object was freed by another thread or, if slot is one for uninit, perhaps by
+// this thread.
 RT_INLINE bool mcache_has_freed(struct rt_mcache *mc, struct mcache_slot *slot)
 {
 	return freelist_waits(slot->sc) || mcache_listing(mc, slot)->freed.head;
@@ -268,10 +283,10 @@ void mcache_retire_slot(struct rt_mcache *mc, struct rt_proc *p,
 void mcache_flush(struct rt_mcache *mc, struct rt_proc *p);
 
 // mcache_flush_all flushes the mcaches of all attached threads, in order of
-// their Ps, with one acquire for each.  Then it frees all slots on the lists of
-// freed ones.  It does that last, because the allocations that these frees end
-// must be published before them.  The world must be stopped.  p is the
-// stopper's P, or NULL.
+// their Ps, with one heapstats_acquire for each.  Then it frees all slots on
+// the lists of freed ones.  It does that last, because each allocation must be
+// published before the free of the same object.  The world must be stopped.  p
+// is the stopper's P, or NULL.
 void mcache_flush_all(struct rt_proc *p);
 
 // mcache_flush_pages_all frees the pages and span records that any P keeps for
@@ -279,6 +294,7 @@ void mcache_flush_all(struct rt_proc *p);
 void mcache_flush_pages_all(void);
 
 // mcache_of returns the mcache of a P's thread, or NULL if it has none (yet).
+// The acquire pairs with the release in proc_set_thread.
 RT_INLINE struct rt_mcache *mcache_of(const struct rt_proc *p)
 {
 	struct rt_thread *t = atomic_ptr_load_acquire(&p->thread);

@@ -17,9 +17,9 @@
 //   walk      -     X     X     -
 //
 // It is the table of lfstack.h: mcentral_top and mcentral_below walk.  A thread
-// must own the span that it pushes, so no two threads push one span.  The stop
-// of the world is the exclusion of a reset, and of a walk: a stopped thread is
-// in none of these functions.
+// must own the span that it pushes, so no two threads push one span.  A reset
+// and a walk need a stopped world.  That excludes the other operations, because
+// a stopped thread is in none of these functions.
 #ifndef RUNTIME_SPANS_MCENTRAL_H
 #define RUNTIME_SPANS_MCENTRAL_H
 

@@ -11,7 +11,7 @@
 #include "runtime/pages/hugepages.h"
 
 // Ranges of pages that are freed under one acquisition of the lock.  A chunk in
-// which every second page is dead takes four.
+// which every second page is dead takes four acquisitions.
 enum { BATCH_RANGES = RT_CHUNK_PAGES / 8 };
 
 struct mheap mheap = {.lock = RT_MUTEX_INIT(LOCKRANK_MHEAP)};
@@ -29,7 +29,7 @@ bool mheap_init(void)
 	fixalloc_init(&mheap.bitmap8s,
 		      2 * RT_PAGE_WORDS * sizeof(struct linewords),
 		      RT_CACHE_LINE, true, &gauges.gc_misc_sys);
-	if (!hugepages_init(settings.huge_pages != 0))
+	if (!hugepages_init())
 		return false;
 	if (pagealloc_init(&mheap.pages,
 			   (uint32_t)(arena.reserved >> RT_CHUNK_SHIFT)))
@@ -177,8 +177,8 @@ static bool prepare_chunks(uint32_t nchunks)
 }
 
 // chunks_ahead returns how many chunks to prepare if some are prepared ahead: a
-// thirty-second more than now.  If the system would lock what is prepared, that
-// would take memory at once, so no chunk is prepared ahead.
+// thirty-second more than now.  If the system locks memory, prepared chunks
+// take memory at once, so no chunk is prepared ahead.
 static uint32_t chunks_ahead(void)
 {
 	uint64_t bytes = arena_prepared();
@@ -232,7 +232,8 @@ static bool await_release(void)
 	schedpoint(SCHED_AWAIT_RELEASE);
 	sema_acquire(&mheap.turn);
 	mutex_lock(&mheap.lock);
-	// The next turn begins with the heap lock, which the caller holds.
+	// The thread that has the next turn must first take the heap lock.  So
+	// the caller can look for pages before more are being released.
 	sema_release(&mheap.turn);
 	return true;
 }
@@ -379,7 +380,8 @@ static bool take_pages(struct rt_proc *p, struct mheap_cache *cache,
 		pagecache_flush(&cache->pages, &mheap.pages);
 		ok = take_locked(p, n, g);
 	}
-	// The pages lay in two blocks, or the heap has grown.
+	// The cache could not be filled before if the pages lay in two blocks,
+	// or if the heap had to grow.
 	if (ok && small && !g->cache)
 		cache_fill(cache, (unsigned)npages);
 	mutex_unlock(&mheap.lock);
@@ -696,7 +698,8 @@ static void batch_structures(struct batch *b, struct mspan *list,
 	}
 }
 
-// note_freed counts down to freed_much.
+// note_freed counts freed bytes, and raises freed_much when there are as many
+// as mheap_await_freed asked for.
 static void note_freed(uint64_t bytes)
 {
 	RT_ASSERT(mutex_held(&mheap.lock));
@@ -712,6 +715,7 @@ void mheap_await_freed(uint64_t bytes)
 {
 	mutex_lock(&mheap.lock);
 	mheap.freed_await = bytes;
+	atomic_u32_store_relaxed(&mheap.freed_much, 0);
 	mutex_unlock(&mheap.lock);
 }
 
@@ -721,7 +725,7 @@ bool mheap_take_freed(void)
 }
 
 // batch_release frees the pages and structures of a batch.
-static void batch_release(const struct batch *b)
+static void batch_release(const struct batch *b, enum mspan_use use)
 {
 	mutex_lock(&mheap.lock);
 	pagealloc_free_ranges(&mheap.pages, b->range, b->nranges);
@@ -729,7 +733,8 @@ static void batch_release(const struct batch *b)
 	fixalloc_free_list(&mheap.spans, &b->spans);
 	gauge_add_locked(&gauges.mspan_inuse,
 			 -(int64_t)(b->spans.n * sizeof(struct mspan)));
-	note_freed(b->npages << RT_PAGE_SHIFT);
+	if (use != MSPAN_WORK) // those are the collector's own
+		note_freed(b->npages << RT_PAGE_SHIFT);
 	RT_CHECK(check_fields(&mheap));
 	mutex_unlock(&mheap.lock);
 }
@@ -746,7 +751,7 @@ static void free_spans(struct rt_proc *p, struct mspan *list,
 			arena_withdraw(b.range[i].page, b.range[i].npages);
 		batch_structures(&b, list, end);
 		count_free(p, use, b.npages);
-		batch_release(&b);
+		batch_release(&b, use);
 		list = end;
 	}
 }
@@ -812,7 +817,7 @@ struct mspan *mheap_next_span(uint64_t *page)
 
 // ---- large objects of another size ----
 
-// set_pages sets what follows from a large span's number of pages.
+// set_pages sets a large span's number of pages, and the size that follows.
 static void set_pages(struct mspan *s, uint64_t npages)
 {
 	s->npages = npages;

@@ -45,8 +45,8 @@ struct mheap_cache {
 };
 
 struct mheap {
-	// Of everything here but turn and populate; freed_much is raised under
-	// it.
+	// Protects everything here but turn and populate.  freed_much is raised
+	// under it, but mheap_take_freed lowers it without the lock.
 	struct mutex lock;
 	// Pages whose memory is being released look allocated.  Only the thread
 	// that has the turn releases any, and it does not poll meanwhile.  A
@@ -70,7 +70,7 @@ bool mheap_init(void);
 void mheap_fini(void);
 
 // mheap_add_typebits makes type bits usable for all pages, now and from then
-// on. Returns false if the system refuses.
+// on.  Returns false if the system refuses.
 bool mheap_add_typebits(void);
 
 // mheap_add_deadbits makes the bits of dead objects usable in the same way.
@@ -104,7 +104,7 @@ bool mheap_resize_large(struct rt_proc *p, struct mspan *s, size_t request);
 
 // mheap_alloc_guarded is mheap_alloc_large for an object of any size with a
 // guard behind it.  The guard is not protected if the system refuses, or if
-// there are GUARD_MAX.
+// there are GUARD_MAX guards.
 struct mspan *mheap_alloc_guarded(struct rt_proc *p, struct mheap_cache *cache,
 				  unsigned kind, size_t request);
 
@@ -123,10 +123,11 @@ bool mheap_fits(const struct mheap_cache *cache, uint64_t npages);
 void mheap_free(struct rt_proc *p, struct mspan *list);
 void mheap_free_manual(struct rt_proc *p, struct mspan *s);
 
-// After a call of mheap_await_freed, mheap_freed_much becomes true when spans
-// of so many bytes have been freed since the call.  With 0 it never does.
-// mheap_take_freed makes it false.  If several threads call that at the same
-// time, it returns true to one of them.
+// After a call of mheap_await_freed, mheap_freed_much is false until so many
+// bytes of spans have been freed since the call.  Spans of work buffers do not
+// count.  mheap_take_freed returns what mheap_freed_much is, and makes it false
+// until the next call of mheap_await_freed.  If several threads call
+// mheap_take_freed at the same time, only one of them gets true.
 void mheap_await_freed(uint64_t bytes);
 bool mheap_take_freed(void);
 RT_INLINE bool mheap_freed_much(void)
@@ -138,15 +139,15 @@ RT_INLINE bool mheap_freed_much(void)
 // be its owner, or the owner must be stopped.
 void mheap_cache_flush(struct mheap_cache *cache);
 
-// mheap_chunk_pages copies the bitmap of a chunk's allocated pages.  It has all
-// pages of every span that was made before the call and is not free yet.
+// mheap_chunk_pages copies the bitmap of a chunk's allocated pages.  The copy
+// includes all pages of every span that was made before the call and is not
+// free yet.
 void mheap_chunk_pages(uint32_t chunk, struct pallocbits *taken);
 
-// mheap_choose_huge_pages has hugepages_choose look at the heap, and returns
-// what it says.  While pages are being released it does nothing.  These pages
-// look allocated, so a chunk might seem full because of them, and huge pages
-// would bring in again what is being released.  The next collection chooses
-// instead.
+// mheap_choose_huge_pages calls hugepages_choose and returns its result.  While
+// pages are being released it does nothing and returns false.  These pages look
+// allocated, so a chunk might seem full because of them, and huge pages would
+// bring in again what is being released.  The next collection chooses instead.
 bool mheap_choose_huge_pages(void);
 
 // mheap_next_span returns the first span at or after *page, and moves *page

@@ -215,7 +215,7 @@ static unsigned behind_allocated(const struct mspan *s, unsigned w,
 }
 
 // run_first returns the lowest bit of the run whose last slot begins at bit
-// last, in the cursor's word.
+// last, in the cursor's allocword.
 static unsigned run_first(const struct mspan *s, const struct mspan_cursor *c,
 			  unsigned last, unsigned block)
 {
@@ -251,8 +251,8 @@ void mspan_find_run(const struct mspan *s, const struct mspan_cursor *c,
 }
 
 // change_allocword sets or clears bits of an allocword.  No locked instruction
-// is needed: outside a stop only the P that caches the span writes it.  The
-// release pairs with the acquire in object_test.
+// is needed: outside a stop only the P that caches the span writes the
+// allocword.  The release pairs with the acquire in object_test.
 RT_INLINE void change_allocword(atomic_u64 *word, uint64_t bits, bool set)
 {
 	uint64_t old = atomic_u64_load_relaxed(word);
@@ -408,7 +408,7 @@ static const char *check_words(const struct mspan *s)
 	return NULL;
 }
 
-// check_page_lines checks that the pages' linewords are zero but for those that
+// check_page_lines checks that the pages' linewords are zero, except those that
 // the span's slots use.
 static const char *check_page_lines(const struct mspan *s)
 {

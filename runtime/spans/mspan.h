@@ -55,7 +55,7 @@ struct mspan {
 	uint8_t guard_protect; // the guard is protected; owner
 	// Of a kind with destructors; the thread that runs them, or world
 	// stopped.
-	uint8_t queued; // in the queue of drops, and so in no set
+	uint8_t queued; // in the queue of drops, and so not in mcentral
 	// 1: its dropped objects are freed by a collection, not with a batch;
 	// or DROPS_LOOSE.
 	uint8_t condemned;
@@ -145,7 +145,7 @@ RT_INLINE atomic_u64 *mspan_lineword(const struct mspan *s, unsigned line,
 }
 
 // mspan_large_bit returns the bit, in its one lineword, of a large span's
-// object. Only a guarded object may begin elsewhere than its span.
+// object.  Only a guarded object may begin elsewhere than at the span's base.
 RT_INLINE unsigned mspan_large_bit(const struct mspan *s)
 {
 	return mspan_object(s, 0) / RT_GRANULE % 64;
@@ -163,7 +163,7 @@ RT_INLINE const uint64_t *mspan_masks(const struct mspan *s)
 		   : &sizeclass_masks[sizeclass_table[s->sizeclass].mask_word];
 }
 
-// mspan_slot returns the slot in which an offset from the base lies.
+// mspan_slot returns the slot that contains an offset from the base.
 RT_INLINE uint32_t mspan_slot(const struct mspan *s, uint64_t offset)
 {
 	return s->divmagic ? (uint32_t)(offset * s->divmagic >> 32) : 0;
@@ -196,13 +196,14 @@ uint32_t mspan_counted(const struct mspan *s);
 // downwards, and slots from the end of a run.  A run reaches down to the next
 // allocated slot, but is at most a page long, or one slot if that is larger.
 // If the allocword of its last slot has an allocated slot, the run does not
-// leave that allocword; so in a fragmented span it is found and taken within
-// one.  Otherwise its slots begin in one aligned block of bits.  The caller
-// chooses the size of the block, a power of two; a fresh page can be one run.
+// leave that allocword.  So in a fragmented span a run is found and taken
+// within one allocword.  Otherwise its slots begin in one aligned block of
+// bits.  The caller chooses the size of the block, a power of two; a fresh page
+// can be one run.
 struct mspan_run {
 	char *start; // addresses: [start, end)
 	char *end;
-	uint64_t bits;	// of a near run: its slots in the cursor's word
+	uint64_t bits;	// of a near run: its slots in the cursor's allocword
 	unsigned first; // of other runs: bit numbers, [first, stop)
 	unsigned stop;
 };
@@ -211,19 +212,18 @@ struct mspan_run {
 // allocword, which was read once.  That is enough, because only the P that
 // caches the span changes the alloc line, and the cursor ends with the caching.
 struct mspan_cursor {
-	uint64_t free;		 // slots of the word that are left to take
-	uint64_t taken;		 // slots of the word that were allocated when
-				 // read
-	struct linewords *lines; // the word is line[line] of these
-	const uint64_t *mask;	 // where the word's slots begin
+	uint64_t free;		 // slots of the allocword that are left to take
+	uint64_t taken;		 // slots that were allocated when it was read
+	struct linewords *lines; // the allocword is line[line] of these
+	const uint64_t *mask;	 // where the allocword's slots begin
 	char *at;		 // address of its bit 0
-	uint32_t bytes;		 // bytes that a word describes
-	uint8_t w;		 // which word; those below were not read yet
+	uint32_t bytes;		 // bytes that an allocword describes
+	uint8_t w;		 // its number; those below were not read yet
 	uint8_t line;
 };
 
-// mspan_cursor_place moves a cursor to the end of word w - 1, the next to be
-// read.
+// mspan_cursor_place moves a cursor to the end of allocword w - 1, which is the
+// next to be read.
 RT_INLINE void mspan_cursor_place(struct mspan_cursor *c, const struct mspan *s,
 				  unsigned w)
 {
@@ -247,7 +247,7 @@ RT_INLINE atomic_u64 *mspan_cursor_allocword(const struct mspan_cursor *c)
 	return &c->lines->line[c->line];
 }
 
-// mspan_cursor_read moves a cursor to the word below, and reads it.
+// mspan_cursor_read moves a cursor to the allocword below, and reads it.
 RT_INLINE void mspan_cursor_read(struct mspan_cursor *c)
 {
 	uint64_t mask = *--c->mask;
@@ -274,16 +274,18 @@ RT_INLINE bool mspan_seek(struct mspan_cursor *c)
 }
 
 // mspan_find_run finds the run that ends at a cursor, after mspan_seek.  The
-// caller then clears its memory if necessary.  mspan_take_run marks its slots
-// allocated and moves the cursor.  The caller must own the cached span.
+// caller then clears the run's memory if necessary.  mspan_take_run marks the
+// run's slots allocated and moves the cursor.  The caller must own the cached
+// span.
 void mspan_find_run(const struct mspan *s, const struct mspan_cursor *c,
 		    unsigned block, struct mspan_run *run);
 void mspan_take_run(struct mspan *s, struct mspan_cursor *c,
 		    const struct mspan_run *run);
 
 // mspan_is_near tells whether the next run of slots of size bytes lies in one
-// word and consists of whole granules.  Such a run is near.  mspan_find_near
-// and mspan_take_near are mspan_find_run and mspan_take_run for near runs.
+// allocword and consists of whole granules.  Such a run is near.
+// mspan_find_near and mspan_take_near are mspan_find_run and mspan_take_run for
+// near runs.
 RT_INLINE bool mspan_is_near(const struct mspan_cursor *c, size_t size)
 {
 	return c->taken != 0 && size % RT_GRANULE == 0;
@@ -293,10 +295,11 @@ RT_INLINE void mspan_find_near(const struct mspan_cursor *c, size_t size,
 			       struct mspan_run *run)
 {
 	unsigned last = bits_last(c->free);
-	// Slots taken since the word was read lie above last.
+	// Slots taken since the allocword was read lie above last.
 	uint64_t below = c->taken & ((UINT64_C(1) << last) - 1);
 
-	// If none is below, from bit 0 on: no allocated slot begins there.
+	// If no allocated slot begins below last, the run takes all free slots
+	// from bit 0 on.
 	run->bits = c->free & ~UINT64_C(0) << bits_last(below | 1);
 	run->start = c->at + bits_ctz(run->bits) * RT_GRANULE;
 	run->end = c->at + last * RT_GRANULE + size;

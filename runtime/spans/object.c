@@ -7,9 +7,10 @@
 // lines_of_eight returns the bitmap8 of a span of the 8-byte class, the only
 // class whose bits are not in its pages' lines.  Returns NULL if the span was
 // freed since its pageword was read.  By then its mspan may be free or in other
-// use.  The acquire of its lines pairs with the releases in set_lines and in
-// fixalloc, whose link is in this place in a free mspan.  A thread that sees
-// either also sees that the page was withdrawn.
+// use.  The acquire of its lines pairs with the release in set_lines.  It also
+// pairs with those in fixalloc, because a free mspan has fixalloc's link in the
+// place of its lines.  A thread that sees what one of these releases stored
+// after the free also sees that the page was withdrawn.
 static const struct linewords *lines_of_eight(uint64_t page, uint32_t pageword)
 {
 	const struct mspan *s = arena_span(page);
@@ -21,7 +22,8 @@ static const struct linewords *lines_of_eight(uint64_t page, uint32_t pageword)
 }
 
 // object_test reads an alloc bit.  The acquire pairs with the releases in
-// publish_one (mheap.c), change_allocword, mspan_take_near and sweep_lines.
+// publish_one (mheap.c), change_allocword, mspan_take_near, sweep_lines,
+// sweep_free_large and free_dropped (sweep.c).
 static bool object_test(const struct linewords *lines, unsigned bit)
 {
 	unsigned line = epoch_alloc_line(epoch_sweepgen());
@@ -154,8 +156,8 @@ RT_INLINE bool object_small(uintptr_t p, uint64_t page, uint32_t pageword,
 	const struct linewords *lines =
 	    class == 1 ? lines_of_eight(page, pageword) : arena_lines(first);
 
-	// Behind the last slot there is no slot, and the bit may be one of the
-	// next page.
+	// p may lie behind the last slot.  The bit is that of no slot then, and
+	// may even be one of the next page.
 	if (slot >= c->nelems || !lines ||
 	    !is_there(lines, bit, pageword_kind(pageword), any))
 		return false;

@@ -19,12 +19,26 @@ struct object {
 	uint64_t request; // bytes requested; small: size
 };
 
+// object_span returns the span of an object that was found, and object_class
+// its size class, 0 for a large one.
+RT_INLINE struct mspan *object_span(const struct object *o)
+{
+	return arena_span(arena_offset(o->base) >> RT_PAGE_SHIFT);
+}
+
+RT_INLINE unsigned object_class(const struct object *o)
+{
+	uint64_t page = arena_offset(o->base) >> RT_PAGE_SHIFT;
+
+	return pageword_class(arena_pageword(page));
+}
+
 // object_find finds the allocated object that p, which may be any value, points
 // into.  Returns false if there is none, or if it is dead (deadbits.h).
 //
 // A thread that a stop waits for, and the stopper, need no second look at the
-// sweepgen and the pageword.  They have no look-up of their own, because this
-// one costs rt_size of a small object only 9 of its 124 instructions more.
+// sweepgen and the pageword.  They have no look-up of their own, because the
+// second look is only 9 of the 124 instructions of rt_size for a small object.
 bool object_find(uintptr_t p, struct object *o);
 
 // object_find_any finds dead objects as well.  The world must be stopped.
@@ -32,8 +46,8 @@ bool object_find_any(uintptr_t p, struct object *o);
 
 // object_is_reference tells whether an allocation may have returned p: whether
 // p is the base of an allocated object, dead or alive.  Any address in an
-// object of 16 bytes without pointers may be one, because several small
-// requests may share it.  The world must be stopped.
+// object of 16 bytes without pointers counts as well, because several small
+// requests may share the object.  The world must be stopped.
 bool object_is_reference(uintptr_t p);
 
 #endif

@@ -113,35 +113,43 @@ uint64_t scavenge_range(struct rt_proc *p, struct scavenge_pass *pass,
 	while (released == 0 && refused < SCAVENGE_REFUSALS &&
 	       step(p, pass, max_pages, &released))
 		refused++;
-	pass->refused = released == 0 && refused != 0;
+	pass->refused |= released == 0 && refused != 0;
 	return released;
 }
 
 // ---- tables ----
 
-static bool is_released(uint32_t chunk)
+// worth tells whether a chunk is free as a whole, has no memory, and its tables
+// may have some.
+static bool worth(uint32_t chunk)
 {
 	const struct pallocdata *d = pagealloc_chunk(&mheap.pages, chunk);
 
-	return pallocbits_count_range(&d->scavenged, 0, RT_CHUNK_PAGES) ==
-	       RT_CHUNK_PAGES;
+	return !scavindex_tables_gone(&mheap.pages.scav, chunk) &&
+	       pallocbits_count_range(&d->scavenged, 0, RT_CHUNK_PAGES) ==
+		   RT_CHUNK_PAGES;
 }
 
-// The heap lock is held over the system call, which takes microseconds.  So no
-// thread takes the chunk's pages meanwhile, and none that looks for free pages
-// misses them.
+// The heap lock is held during the system call, which takes microseconds.  So
+// no thread takes the chunk's pages meanwhile, and no thread that looks for
+// free pages overlooks them.
 bool scavenge_tables(uint32_t *chunk)
 {
-	bool found;
+	struct pagealloc *pa = &mheap.pages;
+	uint32_t end;
+	bool more;
 
 	mutex_lock(&mheap.lock);
-	while (*chunk < mheap.pages.nchunks && !is_released(*chunk))
+	end = (uint32_t)base_min((uint64_t)*chunk + SCAVENGE_LOOK, pa->nchunks);
+	while (*chunk < end && !worth(*chunk))
 		++*chunk;
-	found = *chunk < mheap.pages.nchunks;
-	if (found) {
+	if (*chunk < end) {
 		hugepages_withdraw_tables(*chunk);
-		arena_release_tables((*chunk)++);
+		if (arena_release_tables(*chunk))
+			scavindex_release_tables(&pa->scav, *chunk);
+		++*chunk;
 	}
+	more = *chunk < pa->nchunks;
 	mutex_unlock(&mheap.lock);
-	return found;
+	return more;
 }

@@ -20,7 +20,7 @@ struct scavenge_pass {
 	bool force;	// all chunks; otherwise as scavindex.h says
 	uint32_t below; // chunks from here on are done
 	bool over;	// no range is left
-	bool refused;	// the last call released nothing, and was refused some
+	bool refused;	// some call released nothing after refusals
 };
 
 // Bytes that a step releases.  A thread that needs pages may wait for a step.
@@ -46,17 +46,21 @@ RT_INLINE struct scavenge_pass scavenge_begin(bool force)
 // it is likely that the system refuses everything, for instance because the
 // process locks all memory, and a heap has many chunks.  A caller that wants
 // all that can be released polls, and calls again.  The others give up.  If it
-// returns 0 after a refusal, pass->refused is true.
+// returns 0 after a refusal, pass->refused is true from then on.
 //
 // It waits for the steps of other passes.  The world must not be stopped, and
 // an attached caller must not be in a blocking region.
 uint64_t scavenge_range(struct rt_proc *p, struct scavenge_pass *pass,
 			uint64_t max);
 
-// scavenge_tables releases the memory behind the arena's tables of a chunk: the
-// next from *chunk on that is wholly free and scavenged.  It moves *chunk
-// behind that chunk.  Returns false if there is none.  The tables count in
-// gc_misc_sys as before.
+// The most chunks at which a call of scavenge_tables looks.
+enum { SCAVENGE_LOOK = 256 };
+
+// scavenge_tables looks at some chunks from *chunk on, for one that is wholly
+// free and scavenged and whose tables in the arena may have memory behind them.
+// It releases that memory, and moves *chunk behind the last chunk that it
+// looked at.  Returns false if that was the last chunk of the heap.  The tables
+// count in gc_misc_sys as before.
 bool scavenge_tables(uint32_t *chunk);
 
 #endif

@@ -74,7 +74,7 @@ static void *held_set(void *v)
 	return v;
 }
 
-// check_span checks a span of which the pool has stacks to allocate.
+// check_span checks a span that has stacks which the pool can allocate.
 static const char *check_span(const struct mspan *s, unsigned order)
 {
 	if (s->use != MSPAN_STACK)
@@ -214,6 +214,7 @@ static bool held_clear(const void *v)
 	    arena_offset((uintptr_t)v) >= arena_used())
 		return false;
 	bit = held_bit(v);
+	// Pairs with the release in held_set.
 	do {
 		pageword = atomic_u32_load_relaxed(held_pageword(v));
 		if (pageword_state(pageword) != PAGEWORD_MANUAL ||

@@ -5,9 +5,10 @@
 // Sizes are powers of two.  Stacks of 2, 4, 8 and 16 KiB are cut from spans of
 // 32 KiB under the pool lock; larger ones are spans of their own.  Each P keeps
 // up to 32 KiB of stacks of each of the four sizes, and allocates and frees
-// them without a lock.  A span is freed with its last stack.  The record of
-// which stacks the host has is outside of them.  So a free of a foreign
-// address, of a wrong size, or for the second time is found.
+// them without a lock.  A span is freed with its last stack.  The stacks
+// themselves do not say which of them the host has; tables beside the heap do.
+// So stackfree notices an address that is no stack, a wrong size, and a stack
+// that is freed for the second time.
 #ifndef RUNTIME_SPANS_STACKALLOC_H
 #define RUNTIME_SPANS_STACKALLOC_H
 

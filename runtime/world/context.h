@@ -30,14 +30,15 @@ struct context {
 	uintptr_t lo;		    // lowest address of the stack
 	uintptr_t hi;		    // first address above it; 0: no stack
 	bool grows;		    // the system may lower lo
-	bool guest;	   // it has no stack: it attached on a registered one
-	bool told;	   // the host knows that it ran on an unknown stack
-	uintptr_t home_hi; // hi of one that grows, if the host has set other
-			   // bounds
+	bool guest;	   // the thread attached on a registered stack, and has
+			   // none of its own
+	bool told;	   // the host was told that it ran on an unknown stack
+	uintptr_t home_hi; // hi of the stack that grows, once the host has set
+			   // other bounds
 	struct rt_stack *own; // registration of [lo, hi), or NULL
 	// Found in a collection (gc/mark/stacks.h), and valid in its stop.
 	struct rt_stack *on; // the registered stack that it runs on, or NULL
-	uintptr_t beyond;    // the end of an unknown one; 0: it runs on none
+	uintptr_t beyond;    // end of the unknown stack that it runs on, or 0
 	void *fake;	     // the sanitizer's fake stack, or NULL
 };
 

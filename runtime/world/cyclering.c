@@ -27,8 +27,8 @@ void cyclering_add(struct cyclering *r, const rt_cycle *c)
 	RT_ASSERT(c->number == atomic_u64_load_relaxed(&r->count) + 1);
 	memcpy(copy, c, sizeof copy);
 	// These releases pair with the acquires in copy_slot and
-	// cyclering_read: a reader that sees any word below also sees that it
-	// was begun.
+	// cyclering_read: a reader that sees any word below also sees that the
+	// record was begun.
 	atomic_u64_store_relaxed(&r->begun, c->number);
 	for (unsigned i = 0; i < CYCLERING_WORDS; i++)
 		atomic_u64_store_release(&slot[i], copy[i]);

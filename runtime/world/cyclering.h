@@ -1,6 +1,6 @@
 // cyclering.h - the records of the last 256 collections.
 //
-// Go: none; the figures of its trace line (gctrace in mgc.go).
+// Go: none, but its trace line has such figures (gctrace in mgc.go).
 //
 // The thread that collects writes, while it has the right to stop the world, so
 // there is one writer.  Readers need neither a stop nor a lock: the writer

@@ -21,16 +21,17 @@ static struct {
 	atomic_u64 done;
 } record;
 
-// Only the writer uses this, with the world stopped.  cycles has a check;
-// clocks may show any number.
+// Only the thread that has the right to stop the world writes this.  Other
+// threads read parent_cpu alone, which changes only in the child of a fork.
+// cycles has a check; clocks may show any number.
 static struct {
 	struct gcstats_cycles cycles;
-	uint32_t nprocs;
 	uint64_t init_now;	   // nanotime when the heap began
 	uint64_t last_now;	   // nanotime of the last accounting
 	uint64_t last_cpu;	   // CPU accounted so far
 	uint64_t parent_cpu;	   // CPU that a parent used before its fork
 	uint64_t last_scavenge[2]; // CPU of scavengers accounted so far
+	uint64_t last_released[2]; // bytes that records have so far
 } state;
 
 void cpustats_add(struct cpustats *c, const struct cpustats_interval *i)
@@ -86,19 +87,35 @@ void gcstats_fork_child(uint64_t cpu)
 	state.parent_cpu = cpu;
 }
 
-void gcstats_scavenged(enum gcstats_scavenger who, uint64_t ns)
+uint64_t gcstats_scavenged(enum gcstats_scavenger who, uint64_t bytes,
+			   uint64_t before)
 {
+	uint64_t ns = base_elapsed(before, oscall_thread_cpu(0));
+
 	atomic_u64_add_relaxed(&gcstats.scavenge[who], ns);
+	atomic_u64_add_relaxed(&gcstats.released[who], bytes);
+	return ns;
+}
+
+// since_last returns by how much a sum has grown since the last call.
+static uint64_t since_last(const atomic_u64 *sum, uint64_t *last)
+{
+	uint64_t now = atomic_u64_load_relaxed(sum);
+	uint64_t more = now - *last;
+
+	*last = now;
+	return more;
 }
 
 // take_scavenged returns the CPU time of scavengers since the last call.
 static uint64_t take_scavenged(enum gcstats_scavenger who)
 {
-	uint64_t now = atomic_u64_load_relaxed(&gcstats.scavenge[who]);
-	uint64_t more = now - state.last_scavenge[who];
+	return since_last(&gcstats.scavenge[who], &state.last_scavenge[who]);
+}
 
-	state.last_scavenge[who] = now;
-	return more;
+uint64_t gcstats_take_released(enum gcstats_scavenger who)
+{
+	return since_last(&gcstats.released[who], &state.last_released[who]);
 }
 
 static void record_publish(void)

@@ -36,10 +36,10 @@ struct cpustats {
 struct cpustats_interval {
 	uint64_t nprocs;       // processors that may be used
 	uint64_t wall;	       // ns, all of it
-	uint64_t stopped;      // ns of it stopped by the collection
+	uint64_t stopped;      // ns of wall that the collection stopped
 	uint64_t stopping_cpu; // ns that threads waited for others to stop
 	uint64_t cpu;	       // ns CPU of the process outside the stops
-	uint64_t scavenge[2];  // ns of it: by threads that allocate, background
+	uint64_t scavenge[2];  // ns of cpu, by gcstats_scavenger
 };
 
 // cpustats_add adds one interval to *c.  It is pure arithmetic, and nothing in
@@ -72,6 +72,7 @@ struct gcstats {
 	struct histogram stopping[2]; // from the request until all are stopped
 	struct histogram total[2];    // from the request to the start
 	atomic_u64 scavenge[2];	      // ns of CPU time, by gcstats_scavenger
+	atomic_u64 released[2];	      // bytes released, by gcstats_scavenger
 };
 
 RT_GLOBAL struct gcstats gcstats;
@@ -109,9 +110,18 @@ struct gcstats_cycle {
 	uint64_t helped_objects;
 };
 
-// gcstats_scavenged counts CPU time that it took to release pages.  Any thread
-// may call it.  It is in the record from the end of the next collection on.
-void gcstats_scavenged(enum gcstats_scavenger who, uint64_t ns);
+// gcstats_scavenged counts bytes that were released, and the CPU time that the
+// release took.  Returns that time in nanoseconds.  before must be the result
+// of oscall_thread_cpu(0) at the beginning of the release.  If the clock was
+// refused then or is refused now, the time is 0.  Any thread may call it.  The
+// time is in the record from the end of the next collection on.
+uint64_t gcstats_scavenged(enum gcstats_scavenger who, uint64_t bytes,
+			   uint64_t before);
+
+// gcstats_take_released returns the bytes that were released since its last
+// call for the same scavenger.  Only a thread that has the right to stop the
+// world may call it.
+uint64_t gcstats_take_released(enum gcstats_scavenger who);
 
 // gcstats_end_cycle records a collection.  The world must be stopped.
 void gcstats_end_cycle(const struct gcstats_cycle *c);

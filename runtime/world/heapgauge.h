@@ -3,14 +3,15 @@
 // Go: heapInUse, heapFree, heapReleased, totalAlloc, totalFree of
 // gcController (mgcpacer.go), pagesInUse of mheap (mheap.go).
 //
-// Each is the sum of its parts.  The record of every P has one, which only its
-// thread moves, so it needs no locked instruction and no cache line of another
-// thread.  All threads without a P share one more.  A part may be negative.
-// The record of a detached P keeps its parts; its next thread continues them.
+// Each gauge is the sum of its parts.  The record of every P has one part of
+// each gauge.  Only the P's thread moves it, so a move needs no locked
+// instruction and no cache line of another thread.  All threads without a P
+// share one more part.  A part may be negative.  The record of a detached P
+// keeps its parts; its next thread continues them.
 //
-// Summing collects the parts of all Ps in the shared one.  A P that moves a
-// part for the first time after that enters a list (heapgauges.counted), so the
-// next sum visits only Ps that moved one.
+// Summing moves the parts of all Ps to the shared ones.  The next time that a P
+// changes a part, it enters a list (heapgauges.counted).  So the next sum
+// visits only Ps that have changed a part.
 //
 // Only the stopper sums: a live read takes the same numbers from heapstats,
 // where they are of one moment.
@@ -32,9 +33,9 @@ enum heapgauge {
 static_assert((int)HEAPGAUGE_COUNT == (int)PROC_GAUGES, "a P has one of each");
 
 struct heapgauges {
-	// The parts of threads without a P, and what was collected from Ps.
+	// The parts of threads without a P, and what was moved here from Ps.
 	RT_CACHE_ALIGNED atomic_u64 no_p[HEAPGAUGE_COUNT];
-	atomic_ptr counted; // Ps whose parts are to be collected; a list
+	atomic_ptr counted; // list of the Ps that the next sum visits
 };
 
 RT_GLOBAL struct heapgauges heapgauges;
@@ -43,7 +44,8 @@ RT_GLOBAL struct heapgauges heapgauges;
 // heap begins.
 void heapgauge_reset(void);
 
-// heapgauge_enter puts a P that is about to move a part into the list.
+// heapgauge_enter puts a P into the list.  The P must not be in it; it is about
+// to change a part.
 void heapgauge_enter(struct rt_proc *p);
 
 // heapgauge_add adds n, which may be negative, to the part of p, which must be

@@ -49,8 +49,9 @@ void heapstats_release(struct rt_proc *p)
 		if (RT_UNLIKELY(seq % 2 != 0))
 			bad_sequence(seq);
 		schedpoint(SCHED_HEAPSTATS_RELEASE);
-		// No other thread writes it.  Pairs with the load in wait_even,
-		// whose thread then sees the changes.
+		// No other thread writes p's stats_seq, so a store is enough.
+		// Pairs with the load in wait_even, whose thread then sees the
+		// changes.
 		atomic_u32_store_release(&p->stats_seq, seq);
 	} else {
 		mutex_unlock(&heapstats.no_p);
@@ -71,7 +72,7 @@ static void wait_even(const struct rt_proc *p)
 	}
 }
 
-// fold adds the slot history to the slot that was current, clears it, and
+// fold adds the slot history to the slot that was current, clears history, and
 // writes the sums to out.  No thread writes to either slot meanwhile.
 static void fold(unsigned history, unsigned current, uint64_t *out)
 {

@@ -2,10 +2,11 @@
 //
 // Go: consistentHeapStats, heapStatsDelta (mstats.go).
 //
-// Every writer adds its changes to slot gen of three.  A reader moves gen on,
-// so later changes go to the next slot.  It waits until each P was seen outside
-// a change (its stats_seq even), and may then read the slot that was current.
-// It folds the older slot into the one that was current, and clears the older.
+// There are three slots.  Every writer adds its changes to the current one,
+// whose number is gen.  A reader moves gen on, so later changes go to the next
+// slot.  It waits until each P was seen outside a change (its stats_seq even),
+// and may then read the slot that was current.  It folds the older slot into
+// the one that was current, and clears the older.
 //
 // Why three slots: one takes new changes the moment gen has moved, one is
 // being read while late writers still finish in it, and one holds the history
@@ -16,7 +17,7 @@
 // stores gen, then loads every stats_seq.  All four are seqcst.  A P enters the
 // list before its first change, and the reader moves gen before it walks the
 // list.  So a P that it misses because the P came later writes to the new slot.
-// A P that it misses because the P has left has made its last change before
+// A P that it misses because the P has left has completed its last change
 // (proc.h says what a walk meets).
 //
 // Writers without a P take a lock, which excludes other such writers and the
@@ -113,6 +114,16 @@ void heapstats_unsafe_clear(void);
 void heapstats_fork_lock(void);
 void heapstats_fork_unlock(void);
 
+// heapstats_retained returns the bytes in heap spans and in free pages that are
+// not released.
+//
+// Go: retained (readmemstats_m, mstats.go).
+RT_INLINE uint64_t heapstats_retained(const struct heapstats_totals *t)
+{
+	return t->committed - t->in_stacks - t->in_work_bufs -
+	       t->in_ptr_scalar_bits;
+}
+
 // heapstats_check returns NULL if all invariants hold, otherwise what does not.
 // The caller must hold heapstats.reader.  Debug builds call it when a live read
 // has folded.
@@ -120,7 +131,7 @@ const char *heapstats_check(const struct heapstats *h);
 
 // heapstats_totals_check checks sums taken as of one moment: no use of memory
 // is negative, and not more was freed than allocated.  Returns NULL or what
-// does not hold.  Debug builds call it of each live snapshot.
+// does not hold.  Debug builds call it for each live snapshot.
 const char *heapstats_totals_check(const struct heapstats_totals *t);
 
 #endif

@@ -27,7 +27,7 @@ void pausering_add(struct pausering *r, uint64_t ns, uint64_t end)
 }
 
 // copy_slots copies four slots a round, because a round costs as much as a
-// slot.
+// slot.  The acquires pair with the releases in pausering_add (see read_once).
 static void copy_slots(uint64_t *to, const atomic_u64 *from)
 {
 	for (unsigned i = 0; i < PAUSERING_LEN; i += 4) {

@@ -32,6 +32,7 @@ enum {
 
 static bool gate_moved(uint32_t seen)
 {
+	// Pairs with the store in proc_start_all.
 	return atomic_u32_load_acquire(&procs.gate) != seen;
 }
 
@@ -43,10 +44,10 @@ static void gate_wake(uint32_t n)
 }
 
 // The chain.  If all threads were woken at once, they would take the processor
-// from the starter, which only has to return.  So it wakes one, and each woken
-// thread wakes two more before it does anything else.  While the gate is open
-// and a thread sleeps on it, another thread has opened it or has been woken,
-// and has yet to do its part.
+// from the starter, which only has to return.  So the starter wakes one, and
+// each woken thread wakes two more before it does anything else.  No sleeper
+// stays asleep: while the gate is open and a thread sleeps on it, the starter
+// or a woken thread has yet to wake its share.
 static void gate_pass_on(uint32_t seen)
 {
 	schedpoint(SCHED_GATE_PASS_ON);
@@ -82,8 +83,9 @@ static void gate_sleep(uint32_t seen)
 static void gate_wait(uint32_t seen)
 {
 	// With this store the thread promises to wake others, so the starter
-	// need not wake any.  A promise names its stop, so one that a thread
-	// lost in a fork left behind means nothing to the next stop.
+	// need not wake any.  A promise names its stop.  So a promise that is
+	// left over in the child of a fork, which does not have the thread,
+	// means nothing to the next stop.
 	atomic_u32_store_seqcst(&procs.gate_spinner, seen);
 	schedpoint(SCHED_GATE_WAIT);
 	gate_spin(seen);
@@ -138,8 +140,9 @@ static void proc_enlist(struct rt_proc *p)
 	if (first)
 		first->prev = p;
 	procs.count++;
-	// A live reader may still be at p if p was in the list before.  It then
-	// begins again with the Ps that are older than p is now.
+	// A live reader may still be at p if p was in the list before.  Its
+	// walk then goes on with all Ps that are now older than p.  Pairs with
+	// the acquire in proc_next.
 	atomic_ptr_store_seqcst(&p->next, first);
 	// This precedes p's first statistic.  heapstats_read moves the
 	// generation, then walks the list, so a P that it misses writes to the
@@ -148,8 +151,8 @@ static void proc_enlist(struct rt_proc *p)
 	schedpoint(SCHED_PROC_ENLIST);
 }
 
-// proc_delist takes p out of the list, but leaves its next to live readers that
-// are at it.  The caller must hold procs.lock.
+// proc_delist takes p out of the list.  p keeps its next, for live readers that
+// are at p.  The caller must hold procs.lock.
 static void proc_delist(struct rt_proc *p)
 {
 	struct rt_proc *next = atomic_ptr_load_relaxed(&p->next);
@@ -164,8 +167,8 @@ static void proc_delist(struct rt_proc *p)
 	procs.count--;
 }
 
-// count_attached adds n to the number of attached threads if p has one of the
-// host's.
+// count_attached adds n to the number of the host's attached threads, unless p
+// is that of a helper thread.
 static void count_attached(const struct rt_proc *p, uint32_t n)
 {
 	if (!(p->flags & PROC_HELPER))
@@ -232,6 +235,7 @@ struct rt_proc *proc_attach(uint32_t flags)
 		p->flags = flags;
 		count_attached(p, 1);
 		proc_enlist(p);
+		// Pairs with the acquire in proc_is_free.
 		atomic_u32_store_seqcst(&p->state, PROC_RUNNING);
 		RT_CHECK(check_links(&procs, p));
 	}
@@ -243,6 +247,7 @@ struct rt_proc *proc_attach(uint32_t flags)
 void proc_set_thread(struct rt_proc *p, struct rt_thread *t)
 {
 	mutex_lock(&procs.lock); // proc_stop_all writes through it
+	// Pairs with the acquires in thread_set_pending and mcache_of.
 	atomic_ptr_store_release(&p->thread, t);
 	mutex_unlock(&procs.lock);
 }
@@ -255,6 +260,7 @@ void proc_detach(struct rt_proc *p)
 	lock_open_gate();
 	RT_CHECK(check_links(&procs, p));
 	proc_delist(p);
+	// Pairs with the acquire in proc_is_free.
 	atomic_u32_store_seqcst(&p->state, PROC_FREE);
 	p->next_free = procs.free;
 	procs.free = p;
@@ -282,6 +288,8 @@ void proc_block(struct rt_proc *p)
 	lockrank_none();
 	RT_ASSERT(!proc_in_nogc(rt_thread_tls));
 	schedpoint(SCHED_PROC_BLOCK);
+	// The release half pairs with the acquire half in proc_stop_all: all
+	// that this thread did is visible to a stopper that finds it blocked.
 	do
 		old = atomic_u32_load_relaxed(&p->state);
 	while (!atomic_u32_cas_seqcst(&p->state, old,
@@ -304,6 +312,7 @@ void proc_unblock(struct rt_proc *p)
 		if (atomic_u32_cas_seqcst(&p->state, PROC_BLOCKED,
 					  PROC_RUNNING))
 			return;
+		// Pairs with the stores in proc_stop_all and proc_start_all.
 		gate = atomic_u32_load_acquire(&procs.gate);
 		schedpoint(SCHED_PROC_UNBLOCK_STOP);
 		if (gate % 2 != 0)
@@ -360,6 +369,7 @@ uint32_t proc_stop_all(struct rt_proc *self)
 	note_clear(&procs.stopnote);
 	mutex_lock(&procs.lock);
 	RT_CHECK(check_attached(&procs));
+	// Pairs with the acquire of gate in proc_unblock.
 	atomic_u32_store_seqcst(&procs.gate,
 				atomic_u32_load_relaxed(&procs.gate) + 1);
 	// One more than there are Ps: the count stays above zero until every P
@@ -371,6 +381,8 @@ uint32_t proc_stop_all(struct rt_proc *self)
 		if (p == self)
 			continue;
 		schedpoint(SCHED_PROC_STOP_ALL);
+		// The acquire half pairs with the release half in proc_block,
+		// the release half with the acquire in proc_wanted.
 		old = atomic_u32_or_seqcst(&p->state, PROC_STOP);
 		if ((old & PROC_STATE) == PROC_RUNNING) {
 			thread_set_pending(p, 1);
@@ -393,6 +405,7 @@ uint32_t proc_stop_all(struct rt_proc *self)
 void proc_wait_all(void)
 {
 	note_sleep(&procs.stopnote, UINT64_MAX);
+	// Pairs with the step in proc_stopped.
 	if (atomic_u32_load_acquire(&procs.stop_wait) != 0)
 		throw_fatal("stopTheWorld: not stopped (stopwait != 0)");
 }
@@ -406,9 +419,12 @@ void proc_start_all(struct rt_proc *self)
 			continue;
 		thread_set_pending(p, 0);
 		schedpoint(SCHED_PROC_START_ALL);
+		// The release half pairs with the acquire half in proc_unblock.
 		atomic_u32_and_seqcst(&p->state, ~(uint32_t)PROC_STOP);
 	}
 	schedpoint(SCHED_PROC_START_ALL_GATE);
+	// Pairs with the acquires in lock_open_gate, gate_moved and
+	// proc_unblock.
 	atomic_u32_store_seqcst(&procs.gate, gate + 1);
 	if (atomic_u32_load_seqcst(&procs.gate_spinner) != gate)
 		gate_wake(1);

@@ -8,10 +8,10 @@
 // The list of attached Ps, the newest first, changes under procs.lock while the
 // gate is open.  So a stopper may walk it freely, and visits only threads that
 // are attached.  Live readers walk it at any time without a lock.  A walk meets
-// every P that is attached all the while.  A P comes in at the front only, and
-// one that leaves keeps its next, which is attached or left after this P came.
-// So the links lead to a P from any record that came after it, even from one
-// that left and came again.
+// every P that stays attached from its beginning to its end.  The reason is
+// that a P enters only at the front, and that a P which leaves keeps its link
+// to an older one.  So from every record that came after an attached P, the
+// links lead to that P.  Records on the way may have left, or have come again.
 //
 // Stops.  A P's state word holds what its thread does and, while a stop is
 // wanted, the bit PROC_STOP, which the stopper sets.  A thread can leave
@@ -25,7 +25,7 @@
 //   x        -> x|STOP                               proc_stop_all
 //   x|STOP   -> x                                    proc_start_all
 //   FREE     -> RUNNING    proc_attach, under procs.lock, gate open
-//   BLOCKED  -> FREE       proc_detach, likewise
+//   BLOCKED  -> FREE       proc_detach, under procs.lock, gate open
 //
 // The gate: attach and detach wait while a stop lasts.  A thread that attaches
 // waits without a P, one that detaches waits as blocked.  Threads that wait for
@@ -49,9 +49,9 @@
 //   reset      X       X       X       X     X     X      X
 //
 // For one P only its own thread detaches, sets the thread block, blocks and
-// unblocks.  What excludes two stops is the right to stop the world (stw.h).
-// No other thread exists during a reset: there is no heap, or this is the child
-// of a fork.
+// unblocks.  The right to stop the world (stw.h) excludes two stops.  During a
+// reset no other thread uses Ps: there is no heap, or this is the child of a
+// fork.
 #ifndef RUNTIME_WORLD_PROC_H
 #define RUNTIME_WORLD_PROC_H
 
@@ -67,7 +67,7 @@ enum {
 	PROC_STATE = 3,	  // mask
 	PROC_STOP = 4,	  // a stopper waits for it, or has stopped it
 
-	PROC_HELPER = 1 << 30, // flag: a helper thread's, not the host's
+	PROC_HELPER = 1 << 30, // flag: P of a helper thread, not of the host's
 
 	PROC_GAUGES = 6, // as many as heapgauge.h declares
 };
@@ -79,7 +79,7 @@ struct rt_proc {
 	// Written by its thread and by stoppers.
 	RT_CACHE_ALIGNED atomic_u32 state;
 	uint32_t id;	   // 0, 1, ...; for good
-	uint32_t flags;	   // of the attach
+	uint32_t flags;	   // as passed to proc_attach
 	atomic_ptr thread; // struct rt_thread; NULL in attach and detach
 	// nanotime when it stopped for this stop; 0: it did not run when the
 	// stop was requested
@@ -103,8 +103,8 @@ struct procs {
 	atomic_u32 attached;  // records with a thread of the host; lock
 	RT_CACHE_ALIGNED atomic_u32 gate; // odd while a stop lasts
 	atomic_u32 gate_waiters;	  // threads asleep on gate
-	atomic_u32 gate_spinner; // the closed gate that a thread spins on, to
-				 // wake a sleeper when it opens, or none
+	atomic_u32 gate_spinner; // value of the closed gate at which a thread
+				 // promised to wake others; 0: none did
 	atomic_u32 crowded;	 // 1: more threads ran than there are
 				 // processors, when a stop was last requested
 	RT_CACHE_ALIGNED atomic_u32 stop_wait; // Ps that still have to stop
@@ -114,7 +114,7 @@ struct procs {
 RT_GLOBAL struct procs procs;
 
 // The table of a thread that may not allocate inline: every run is empty, and
-// the row of every kind is the first of its own.
+// every kind uses the table's first row.
 RT_GLOBAL struct rt_runs proc_no_runs;
 
 // proc_self returns the calling thread's P, NULL if it is not attached.
@@ -123,8 +123,8 @@ RT_INLINE struct rt_proc *proc_self(void)
 	return rt_thread_tls->p;
 }
 
-// proc_in_nogc tells whether a thread is in a stretch of rt_nogc_enter.  The
-// thread must be the caller's, or stopped.
+// proc_in_nogc tells whether a thread is in a no-GC stretch (rt_nogc_enter).
+// It must be the calling thread, or stopped.
 RT_INLINE bool proc_in_nogc(const struct rt_thread *t)
 {
 	const uint8_t nogc = __atomic_load_n(&t->nogc, __ATOMIC_RELAXED);
@@ -145,6 +145,8 @@ RT_INLINE struct rt_proc *proc_next(const struct rt_proc *p)
 	return atomic_ptr_load_acquire(&p->next);
 }
 
+// proc_is_free tells whether a record has no thread.  The acquire pairs with
+// the stores in proc_attach and proc_detach.
 RT_INLINE bool proc_is_free(const struct rt_proc *p)
 {
 	return (atomic_u32_load_acquire(&p->state) & PROC_STATE) == PROC_FREE;
@@ -171,14 +173,15 @@ void proc_set_thread(struct rt_proc *p, struct rt_thread *t);
 void proc_detach(struct rt_proc *p);
 
 // proc_block promises that the calling thread leaves the heap alone until
-// proc_unblock.  Its context must have been saved.  It must hold no lock, and
-// be in no no-GC stretch.
+// proc_unblock.  The thread's context must have been saved.  The thread must
+// hold no lock, and must not be in a no-GC stretch.
 void proc_block(struct rt_proc *p);
 
 // proc_unblock returns when the thread may run: at once, or after the stop.
 void proc_unblock(struct rt_proc *p);
 
-// proc_wanted tells whether a stopper waits for p.
+// proc_wanted tells whether a stopper waits for p.  The acquire pairs with the
+// step in proc_stop_all.
 RT_INLINE bool proc_wanted(const struct rt_proc *p)
 {
 	return atomic_u32_load_acquire(&p->state) & PROC_STOP;
@@ -205,8 +208,8 @@ const char *proc_check(const struct rt_proc *p);
 // procs_check returns NULL if the lists and numbers of all Ps are in order,
 // otherwise what is not.  The caller must hold procs.lock, or have the world
 // stopped.  Debug builds call it in the child of a fork.  Each stop checks the
-// list of attached Ps, through which it goes anyway.  attach and detach check
-// one P and its neighbours.
+// list of attached Ps, which it walks anyway.  attach and detach check one P
+// and its neighbours.
 const char *procs_check(const struct procs *all);
 
 #endif

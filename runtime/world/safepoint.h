@@ -7,11 +7,11 @@
 #include "runtime/world/proc.h"
 
 // safepoint_poll parks the calling thread, whose block is t, if a stop is
-// wanted.  The thread must not be in a region, nor the stopper.  It must hold
-// no lock, and every change must be in the statistics.  The byte is a hint, on
-// a cache line that the thread uses anyway; proc_park reads the state word with
-// order.  In a no-GC stretch the byte stays set, for the poll in the outermost
-// rt_nogc_leave.
+// wanted.  The thread must not be in a region, nor be the stopper.  It must
+// hold no lock, and every change must be in the statistics.  pending is a hint,
+// on a cache line that the thread uses anyway, and is read without order.
+// proc_park then reads the state word, with order.  In a no-GC stretch pending
+// stays set, for the poll in the outermost rt_nogc_leave.
 RT_INLINE void safepoint_poll(struct rt_thread *t)
 {
 	if (RT_UNLIKELY(__atomic_load_n(&t->pending, __ATOMIC_RELAXED)) &&

@@ -8,6 +8,7 @@ struct world world;
 
 bool stw_stopped(void)
 {
+	// Pairs with the stores in stw_stop and stw_start.
 	return atomic_u32_load_acquire(&world.stopped) != 0;
 }
 
@@ -21,7 +22,8 @@ struct stw_begin stw_begun(void)
 	return world.begin;
 }
 
-// A collection by another thread may read this one's stack while it waits.
+// While the calling thread waits, a collection by another thread may read its
+// stack.  So its context is saved first.
 void stw_acquire(struct rt_proc *self)
 {
 	if (sema_try_acquire(&world.sema))
@@ -32,7 +34,7 @@ void stw_acquire(struct rt_proc *self)
 	}
 	sema_acquire(&world.sema);
 	if (self)
-		proc_unblock(self); // at once: no other may stop it now
+		proc_unblock(self); // at once: only self may stop the world now
 	context_keep();
 }
 
@@ -47,8 +49,8 @@ void stw_fork_child(void)
 }
 
 // measure_waits sums how long each P that ran when the stop was requested
-// waited for the last one, and records which one that was.  The stopper itself
-// waited all the time; it is the slowest if no other P ran.
+// waited until the last P had stopped, and records which P was the last.  The
+// stopper itself waited all the time; it is the slowest if no other P ran.
 static void measure_waits(const struct rt_proc *self)
 {
 	uint64_t latest = 0;
@@ -82,9 +84,9 @@ static const char *check_ps(void)
 	return wrong;
 }
 
-// A clock that the system refuses reads 0.  The times of a stop are in order
-// all the same.  If the time of the request is not known, the stop counts from
-// when all threads were stopped.
+// A clock that the system refuses reads 0, but the times of a stop are always
+// in order.  If the time of the request is not known, the stop counts from the
+// moment when all threads were stopped.
 void stw_stop(struct rt_proc *self, int reason)
 {
 	RT_ASSERT(!stw_stopped());
@@ -99,6 +101,7 @@ void stw_stop(struct rt_proc *self, int reason)
 	measure_waits(self);
 	if (self)
 		self->stopper = true;
+	// Pairs with the acquire in stw_stopped.
 	atomic_u32_store_release(&world.stopped, 1);
 	RT_CHECK(stw_check(&world));
 	RT_CHECK(check_ps());
@@ -115,6 +118,7 @@ void stw_start(struct rt_proc *self, struct rt_stop_times *times)
 
 	if (!stw_stopped())
 		throw_fatal("startTheWorld: world not stopped");
+	// Pairs with the acquire in stw_stopped.
 	atomic_u32_store_release(&world.stopped, 0);
 	if (self)
 		self->stopper = false;
@@ -149,8 +153,7 @@ const char *stw_check(const struct world *w)
 		return "world is stopped without the right to stop it";
 	if (atomic_u32_load_relaxed(&w->stopped) != 1)
 		return "world is not marked as stopped";
-	// procs.count would be wrong here, because in the child of a fork it is
-	// lower.
+	// Not procs.count, because in the child of a fork that is lower.
 	if (w->nthreads > procs.made)
 		return "more threads were stopped than Ps made";
 	if (w->slowest != 0 && w->slowest >= procs.made)

@@ -64,8 +64,8 @@ bool stw_stopped(void);
 // stopper.
 int stw_reason(void);
 
-// stw_begun returns what is known of the present stop.  The caller must be the
-// stopper.
+// stw_begun returns the times with which the present stop began.  The caller
+// must be the stopper.
 struct stw_begin stw_begun(void);
 
 #ifdef RT_TEST

@@ -34,8 +34,9 @@ static uintptr_t mapped_from(uintptr_t lo, uintptr_t hi, bool unknown)
 }
 
 // readable_from returns the lowest address, at least lo, from which all memory
-// up to hi can be read.  It asks a page at a time.  Memcheck would report the
-// call for words that were never written, so under it all counts as readable.
+// up to hi can be read.  It asks the system about a page at a time.  Memcheck
+// would report such a call for a word that was never written, so under memcheck
+// all memory counts as readable.
 static uintptr_t readable_from(uintptr_t lo, uintptr_t hi)
 {
 	size_t page = sysmem_page_size();
@@ -53,11 +54,10 @@ static uintptr_t readable_from(uintptr_t lo, uintptr_t hi)
 	return lo;
 }
 
-// probe_main finds the main thread's stack.  Unlike the C library, it reads no
-// file below /proc, for which it would need a free file descriptor, and asks
-// for no limit.  The stack is what is mapped below its upper end, since the
-// system keeps a gap below a stack that grows.  Returns false if the stack
-// cannot be found.
+// probe_main finds the main thread's stack.  Unlike the C library, it asks for
+// no limit and reads no file below /proc, so it needs no free file descriptor.
+// The stack is what is mapped below its upper end, since the system keeps a gap
+// below a stack that grows.  Returns false if the stack cannot be found.
 static bool probe_main(struct context *c)
 {
 	uintptr_t end = oscall_main_stack_end();
@@ -135,7 +135,8 @@ bool threadstack_readable(uintptr_t lo, uintptr_t hi, uintptr_t sp)
 	return mapped <= sp && readable_from(mapped, hi) == mapped;
 }
 
-// The sanitizer's run-time has these, even if only the host is built with it.
+// The sanitizer's run-time has these functions, even if only the host is built
+// with the sanitizer.
 void *__asan_get_current_fake_stack(void) __attribute__((weak));
 void *__asan_addr_is_in_fake_stack(void *fake, void *p, void **lo, void **hi)
     __attribute__((weak));

@@ -9,12 +9,14 @@
 // Two things can change after the bounds were found.  The main thread's stack
 // can grow, up to a limit that the host may raise, so a stack pointer outside
 // the bounds makes us look again.  A host can also move a thread to another
-// stack.  Then all of the attached one counts as in use, as far down as it can
-// be read, unless the host has registered it (gc/mark/stacks.h).
+// stack.  Then all of the stack with which the thread attached counts as in
+// use, as far down as it can be read, unless the host has registered that stack
+// (gc/mark/stacks.h).
 //
-// In a build with the address sanitizer, local variables of a function may lie
-// in a frame elsewhere, a fake one, so that their use after its return is
-// found.  The function keeps the address of its fake frame on the real stack.
+// In a build with the address sanitizer, the local variables of a function may
+// be outside the stack, in a fake frame.  The sanitizer does this to find uses
+// of them after the function has returned.  The function keeps the address of
+// its fake frame on the real stack.
 //
 // In a stop all functions may be called except threadstack_ask and
 // threadstack_find_fake: the others allocate nothing and take no lock.
@@ -24,9 +26,9 @@
 #include "runtime/world/context.h"
 
 // threadstack_ask sets the bounds of c to those of the calling thread's stack.
-// Returns 0 or the errno with which the system refused.  For the main thread
-// the bounds are then found from what is mapped, so it fails only if mincore is
-// refused as well.
+// Returns 0 or the errno with which the system refused.  If the system refuses
+// the bounds of the main thread, they are found from what is mapped.  So there
+// the call fails only if mincore is refused as well.
 int threadstack_ask(struct context *c);
 
 // threadstack_holds tells whether sp lies in the stack, which may have grown.
@@ -38,9 +40,9 @@ bool threadstack_holds(struct context *c, uintptr_t sp);
 uintptr_t threadstack_begin(struct context *c);
 uintptr_t threadstack_all(const struct context *c);
 
-// threadstack_mapping_end returns the end of the mapping that sp lies in.  If
-// the system does not tell, the result is the first address above sp that
-// cannot be read, or sp itself.
+// threadstack_mapping_end returns the end of the mapping that contains sp.  If
+// the system does not tell, it returns the first address above sp that cannot
+// be read, or sp itself.
 uintptr_t threadstack_mapping_end(uintptr_t sp);
 
 // threadstack_readable tells whether the mapped upper part of [lo, hi) can be

@@ -80,7 +80,7 @@ static inline bool format_refers(const rt_value_format *f, uint64_t value,
 		if (f->test_mask >> b & 1 &&
 		    (tested >> b & 1) != (f->test_bits >> b & 1))
 			return false;
-	// Bits that are wanted and not looked at are never there.
+	// A bit that is wanted but not looked at is never found.
 	if ((f->test_bits | f->test_mask) != f->test_mask)
 		return false;
 	if (tested < f->min || tested > f->max)

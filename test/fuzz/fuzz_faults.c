@@ -1,7 +1,7 @@
 // fuzz_faults.c - any sequence of calls, on a system that refuses some.
 //
-// The input begins with up to four faults: which kind of call fails, from which
-// time on, and how often.  These come before the heap is made; others come
+// The input begins with up to four faults: which sort of call fails, from which
+// call on, and how often.  These come before the heap is made; others come
 // while it is used.
 #include "test/fuzz/fuzz.h"
 #include "test/harness/shadow.h"

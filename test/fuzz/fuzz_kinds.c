@@ -4,7 +4,8 @@
 // types that were accepted are filled at random: with references in their
 // formats, with addresses where no reference is, and with any words.  Exactly
 // what an enumeration written from rt/kind.h reaches lives after a collection.
-// Callbacks are called as their kind's flags promise.
+// Callbacks are called as their kind's flags promise, and destructors once for
+// each object that has one.
 #include <rt/rt.h>
 
 #include <pthread.h>
@@ -24,6 +25,14 @@ enum {
 	DESCRIBED = BITMAP * 64 * 8,
 	SMALL = 32760,	      // bytes of the largest object that is not large
 	TYPED_MOST = 1 << 20, // bytes of an object of rt_alloc_typed
+	UNKNOWN = 16,	      // bytes of a struct that is longer than known
+	STRUCT_MOST = 4096,   // bytes of a struct, at most
+	// Bits of the first byte.  With both of MORE, the input also chooses
+	// destructors, descriptions and fields of later versions.  No input
+	// that is older than MORE has both.  With FEW, it then runs few
+	// destructors at once.
+	MORE = 0x50,
+	FEW = 0x20,
 };
 
 // How a callback tells the references of an object.
@@ -38,12 +47,20 @@ static struct {
 	rt_value_format format[FORMATS];
 	struct callback callback[FORMATS];
 	uint64_t bitmap[2 * TYPES][BITMAP];
-	rt_type type[TYPES];
+	struct any_type {
+		rt_type known;
+		uint8_t unknown[UNKNOWN];
+	} type[TYPES];
 	bool type_ok[TYPES];
 	const rt_type *table[TYPES + 1]; // of the types that are in order
-	rt_kind_desc desc[KINDS];
+	struct any_desc {
+		rt_kind_desc known;
+		uint8_t unknown[UNKNOWN];
+	} desc[KINDS];
 	int number[KINDS]; // or an error
 	bool deep;	   // callbacks may be called for dead objects
+	bool more;
+	size_t few; // destructors at once; 0: all
 } host;
 
 // What headers lead to: the rt_type is in the middle, so offsets may be
@@ -54,8 +71,12 @@ static struct {
 	uint64_t behind[4];
 } class[TYPES + 1];
 
+// What has a callback for an object: its type, or else its kind.
+enum owner { NONE, TYPE, KIND };
+
 static struct object {
 	uint64_t *p;
+	size_t size;	       // rt_size
 	size_t room;	       // bytes from p on in which a pointer leads to it
 	size_t words;	       // that are looked at
 	const rt_kind_desc *d; // NULL: no references, or a type
@@ -64,6 +85,9 @@ static struct object {
 	int kind;
 	unsigned firsts; // calls with rt_trace_first in this collection
 	bool lives;
+	bool died;	    // in this collection or before
+	enum owner dropper; // of its destructor, once it has died
+	unsigned drops;	    // calls of its destructor
 } object[OBJECTS + STAR];
 static unsigned nobjects;
 
@@ -86,9 +110,22 @@ static bool part_ok(size_t size, size_t ptrdata, const uint64_t *bitmap,
 	return true;
 }
 
+// struct_in_order judges the size of a struct of which known bytes are known,
+// and the bytes behind those.
+static bool struct_in_order(const void *p, size_t size, size_t known)
+{
+	if (size < known || size > STRUCT_MOST)
+		return false;
+	for (size_t i = known; i < size; i++)
+		if (((const uint8_t *)p)[i] != 0)
+			return false;
+	return true;
+}
+
 static bool type_in_order(const rt_type *y)
 {
-	if (y->struct_size != sizeof *y || (y->format && !format_ok(y->format)))
+	if (!struct_in_order(y, y->struct_size, sizeof *y) || y->spare != 0 ||
+	    (y->format && !format_ok(y->format)))
 		return false;
 	if (y->tail_size % 8 != 0 || (y->tail_size != 0 && y->size % 8 != 0))
 		return false;
@@ -105,7 +142,8 @@ static bool header_in_order(const rt_kind_desc *d)
 	       d->header_mask != 0;
 }
 
-// Types that a header leads to may have callbacks and destructors.
+// Types that a header leads to may have callbacks and destructors.  A kind may
+// have a destructor only if its objects are dropped.
 static bool flags_in_order(const rt_kind_desc *d)
 {
 	const uint32_t drop = RT_KIND_DROP, deep = RT_KIND_DROP_DEEP;
@@ -113,11 +151,13 @@ static bool flags_in_order(const rt_kind_desc *d)
 	const uint32_t all = RT_KIND_BASE | drop | deep | calls;
 	bool header =
 	    d->layout == RT_LAYOUT_HEADER || d->layout == RT_LAYOUT_INDEX;
-	bool calls_back = header || d->layout == RT_LAYOUT_TRACE ||
-			  (d->layout == RT_LAYOUT_TYPE && d->type->trace);
+	bool typed = d->layout == RT_LAYOUT_TYPE;
+	bool calls_back =
+	    header || d->layout == RT_LAYOUT_TRACE || (typed && d->type->trace);
+	bool drops = header || d->drop || (typed && d->type->drop);
 
 	return (d->flags & ~all) == 0 && (!(d->flags & calls) || calls_back) &&
-	       (!(d->flags & drop) || header) &&
+	       (d->flags & drop ? drops : !d->drop) &&
 	       (!(d->flags & deep) || d->flags & drop);
 }
 
@@ -128,9 +168,9 @@ static bool desc_in_order(const rt_kind_desc *d)
 		       (d->types ? 1 << RT_LAYOUT_INDEX : 0) |
 		       (d->trace ? 1 << RT_LAYOUT_TRACE : 0);
 
-	if (d->struct_size != sizeof *d || d->spare != 0 || d->number < -1 ||
-	    d->number == 1 || d->number == 2 || d->number > 23 ||
-	    d->layout < 0 || d->layout > RT_LAYOUT_TRACE ||
+	if (!struct_in_order(d, d->struct_size, sizeof *d) || d->spare != 0 ||
+	    d->number < -1 || d->number == 1 || d->number == 2 ||
+	    d->number > 23 || d->layout < 0 || d->layout > RT_LAYOUT_TRACE ||
 	    (set & ~(1U << d->layout)) != 0 ||
 	    (d->layout == RT_LAYOUT_TYPE && !d->type) || !flags_in_order(d))
 		return false;
@@ -189,6 +229,65 @@ static void tell(rt_tracer *t, void *obj, size_t size, void *arg)
 	}
 }
 
+static enum owner dropper_of(const struct object *o);
+static enum owner describer_of(const struct object *o);
+static const void *arg_of(const struct object *o, enum owner owner);
+
+static struct object *object_at(const void *p)
+{
+	for (unsigned i = 0; i < nobjects; i++)
+		if (object[i].p == p)
+			return &object[i];
+	return NULL;
+}
+
+// dropped requires that it is the destructor of a dead object, all of which is
+// still there.
+static void dropped(void *obj, size_t size, const void *arg, enum owner owner)
+{
+	struct object *o = object_at(obj);
+
+	REQUIRE(o != NULL && o->died && o->drops == 0);
+	REQUIRE(o->dropper == owner && dropper_of(o) == owner);
+	REQUIRE(arg == arg_of(o, owner) && size == o->size);
+	REQUIRE(rt_is_heap(obj) == 0 && rt_base(obj) == NULL);
+	o->drops++;
+}
+
+static void drop_type(void *obj, size_t size, void *arg)
+{
+	dropped(obj, size, arg, TYPE);
+}
+
+static void drop_kind(void *obj, size_t size, void *arg)
+{
+	dropped(obj, size, arg, KIND);
+}
+
+// described writes any bytes.
+static size_t described(const void *obj, size_t size, char *buf, size_t n,
+			const void *arg, enum owner owner)
+{
+	const struct object *o = object_at(obj);
+
+	REQUIRE(o != NULL && describer_of(o) == owner);
+	REQUIRE(arg == arg_of(o, owner) && size == o->size);
+	memset(buf, (int)(size / 16 % 256), n);
+	return n - size / 16 % (n + 1);
+}
+
+static size_t describe_type(const void *obj, size_t size, char *buf, size_t n,
+			    void *arg)
+{
+	return described(obj, size, buf, n, arg, TYPE);
+}
+
+static size_t describe_kind(const void *obj, size_t size, char *buf, size_t n,
+			    void *arg)
+{
+	return described(obj, size, buf, n, arg, KIND);
+}
+
 static const rt_value_format *any_format(struct input *in)
 {
 	unsigned i = input_u8(in);
@@ -213,33 +312,61 @@ static size_t any_size(struct input *in)
 	}
 }
 
-// described returns at most as much as a bitmap here describes.  More is a lie
-// that no check can find.
-static size_t described(size_t ptrdata, size_t size)
+// limited returns ptrdata, but at most as much as a bitmap here describes.
+// No check could find that a larger ptrdata is wrong.
+static size_t limited(size_t ptrdata, size_t size)
 {
 	return ptrdata <= size && ptrdata > DESCRIBED ? DESCRIBED : ptrdata;
 }
 
+// lengthen returns another size of a struct of which known bytes are known.  It
+// may set a byte behind those.
+static size_t lengthen(struct input *in, uint8_t *unknown, size_t known)
+{
+	unsigned how = input_u8(in);
+
+	if (how % 4 == 0)
+		unknown[how / 4 % UNKNOWN] = 1;
+	if (how == 255)
+		return STRUCT_MOST + 1;
+	return known + how / 4 % (UNKNOWN + 1);
+}
+
+// more_of_type chooses what MORE is about.
+static void more_of_type(struct input *in, struct any_type *a)
+{
+	rt_type *y = &a->known;
+	unsigned how = input_u8(in);
+
+	y->drop = how & 1 ? drop_type : NULL;
+	y->describe = how & 2 ? describe_type : NULL;
+	if (!y->arg)
+		y->arg = &host.callback[how / 4 % FORMATS];
+	if (how % 64 >= 56)
+		y->struct_size = lengthen(in, a->unknown, sizeof *y);
+	if (how / 16 == 5)
+		y->spare = input_u8(in);
+}
+
 static void input_type(struct input *in, unsigned i)
 {
-	rt_type *y = &host.type[i];
+	rt_type *y = &host.type[i].known;
 	unsigned how = input_u8(in);
 
 	for (unsigned k = 0; k < 2; k++)
 		for (unsigned w = 0; w < BITMAP; w++)
 			host.bitmap[2 * i + k][w] = input_word(in);
 	memset(y, 0, sizeof *y);
-	// A longer struct would be read beyond the one that is here.
 	y->struct_size =
 	    how == 255 ? input_u8(in) % (sizeof *y + 1) : sizeof *y;
 	y->size = any_size(in);
 	y->ptrdata = how & 1 ? any_size(in) : y->size;
-	y->ptrdata = described(y->ptrdata, y->size);
+	y->ptrdata = limited(y->ptrdata, y->size);
 	y->bitmap = how % 16 == 2 ? NULL : host.bitmap[2 * i];
 	if (how & 4) {
 		y->tail_size = any_size(in);
 		y->tail_ptrdata = how & 8 ? any_size(in) : y->tail_size;
-		y->tail_ptrdata = described(y->tail_ptrdata, y->tail_size);
+		y->tail_ptrdata = limited(y->tail_ptrdata, y->tail_size);
 		y->tail_bitmap = how % 16 == 14 ? NULL : host.bitmap[2 * i + 1];
 	}
 	y->format = any_format(in);
@@ -249,6 +376,8 @@ static void input_type(struct input *in, unsigned i)
 	} else {
 		y->align = how / 32 == 7 ? 5 : how / 32 % 3 * 8;
 	}
+	if (host.more)
+		more_of_type(in, &host.type[i]);
 	host.type_ok[i] = type_in_order(y);
 	REQUIRE((rt_type_check(y) == RT_OK) == host.type_ok[i]);
 	host.table[i] = host.type_ok[i] ? y : NULL;
@@ -263,7 +392,7 @@ static void set_layout(struct input *in, rt_kind_desc *d)
 	if (d->layout == RT_LAYOUT_WORDS)
 		d->format = any_format(in);
 	if (d->layout == RT_LAYOUT_TYPE)
-		d->type = &host.type[how % TYPES];
+		d->type = &host.type[how % TYPES].known;
 	if (d->layout == RT_LAYOUT_INDEX) {
 		d->types = host.table;
 		d->ntypes = how % (TYPES + 1);
@@ -293,7 +422,7 @@ static void spoil(struct input *in, rt_kind_desc *d)
 		d->format = any_format(in);
 		break;
 	case 4:
-		d->type = how & 16 ? &host.type[0] : NULL;
+		d->type = how & 16 ? &host.type[0].known : NULL;
 		break;
 	case 5:
 		d->types = how & 16 ? host.table : NULL;
@@ -317,9 +446,27 @@ static void spoil(struct input *in, rt_kind_desc *d)
 	}
 }
 
+// more_of_desc is more_of_type for a kind.
+static void more_of_desc(struct input *in, struct any_desc *a)
+{
+	rt_kind_desc *d = &a->known;
+	unsigned how = input_u8(in);
+
+	d->drop = how & 1 ? drop_kind : NULL;
+	d->describe = how & 2 ? describe_kind : NULL;
+	if (!d->arg)
+		d->arg = &host.callback[how / 4 % FORMATS];
+	if (how & 4)
+		d->flags |= RT_KIND_DROP;
+	if (how & 8)
+		d->flags |= RT_KIND_DROP_DEEP;
+	if (how / 16 == 5)
+		d->struct_size = lengthen(in, a->unknown, sizeof *d);
+}
+
 static void input_desc(struct input *in, unsigned i)
 {
-	rt_kind_desc *d = &host.desc[i];
+	rt_kind_desc *d = &host.desc[i].known;
 	unsigned how = input_u8(in);
 	bool ok;
 
@@ -334,6 +481,8 @@ static void input_desc(struct input *in, unsigned i)
 				  : (ptrdiff_t)(input_word(in) << (how & 3));
 	set_layout(in, d);
 	spoil(in, d);
+	if (host.more)
+		more_of_desc(in, &host.desc[i]);
 	ok = desc_in_order(d);
 	host.deep |= ok && d->flags & RT_KIND_DROP_DEEP;
 	host.number[i] = rt_kind_register(d);
@@ -343,9 +492,11 @@ static void input_desc(struct input *in, unsigned i)
 		host.number[i] == d->number);
 }
 
-static void input_host(struct input *in)
+static void input_host(struct input *in, unsigned options)
 {
 	memset(&host, 0, sizeof host);
+	host.more = (options & MORE) == MORE;
+	host.few = host.more && options & FEW ? 3 : 0;
 	for (unsigned i = 0; i < FORMATS; i++) {
 		unsigned how = input_u8(in);
 
@@ -363,8 +514,8 @@ static void input_host(struct input *in)
 
 // ---- objects ----
 
-// typed_count sets *count to that of an object of about n bytes, and returns
-// how many it has; 0 if that is too many.
+// typed_count sets *count to the elements of an object of about n bytes.  It
+// returns the bytes that the object has, or 0 if a part is too long.
 static size_t typed_count(const rt_type *y, size_t n, size_t *count)
 {
 	size_t fixed = y->tail_size != 0 ? y->size : 0;
@@ -382,7 +533,7 @@ static bool typed_in_order(const rt_type *y, size_t count)
 {
 	static const rt_value_format plain = RT_FORMAT_PLAIN;
 
-	if (!type_in_order(y) || y->trace ||
+	if (!type_in_order(y) || y->trace || y->drop ||
 	    (y->format && memcmp(y->format, &plain, sizeof plain) != 0))
 		return false;
 	return y->tail_size != 0 || count <= 1 || y->ptrdata == 0 ||
@@ -402,6 +553,7 @@ static bool make_typed(struct object *o, const rt_type *y, size_t n)
 	if (!o->p)
 		return false;
 	REQUIRE(rt_kind_of(o->p) == RT_TYPED && rt_size(o->p) >= bytes);
+	o->size = rt_size(o->p);
 	o->kind = RT_TYPED;
 	o->type = y;
 	o->typed_words = bytes / 8;
@@ -417,14 +569,15 @@ static void make_object(unsigned k, size_t n)
 	struct object *o = &object[nobjects++];
 
 	*o = (struct object){.kind = RT_NOSCAN};
-	if (k > KINDS && make_typed(o, &host.type[k - KINDS - 1], n))
+	if (k > KINDS && make_typed(o, &host.type[k - KINDS - 1].known, n))
 		return;
 	if (k < KINDS && host.number[k] > 0) {
 		o->kind = host.number[k];
-		o->d = &host.desc[k];
+		o->d = &host.desc[k].known;
 	}
 	o->p = rt_alloc_kind(o->kind, n < 16 ? n + 16 : n);
 	REQUIRE(o->p != NULL);
+	o->size = rt_size(o->p);
 	o->room = n > SMALL ? n : rt_size(o->p);
 	o->words = o->room / 8;
 }
@@ -449,8 +602,9 @@ static uint64_t header_word(const rt_kind_desc *d, uint64_t any)
 		return ((any % 8 << d->header_shift) & d->header_mask) |
 		       (any & ~d->header_mask);
 	if (d->type_offset == RT_TYPE_IS_HEADER)
-		value =
-		    i < TYPES && host.type_ok[i] ? (uintptr_t)&host.type[i] : 0;
+		value = i < TYPES && host.type_ok[i]
+			    ? (uintptr_t)&host.type[i].known
+			    : 0;
 	word = (value << d->header_shift) | (any & ~d->header_mask);
 	if ((word & d->header_mask) >> d->header_shift == value)
 		return word;
@@ -627,6 +781,40 @@ static const rt_type *type_of(const struct object *o)
 	return *(const rt_type **)(uintptr_t)(value + (uint64_t)d->type_offset);
 }
 
+// typed_by returns the type of an object if its kind has a layout with types.
+static const rt_type *typed_by(const struct object *o)
+{
+	int layout = o->d ? o->d->layout : RT_LAYOUT_NONE;
+
+	return layout == RT_LAYOUT_TYPE || layout == RT_LAYOUT_HEADER ||
+		       layout == RT_LAYOUT_INDEX
+		   ? type_of(o)
+		   : NULL;
+}
+
+static enum owner dropper_of(const struct object *o)
+{
+	const rt_type *y = typed_by(o);
+
+	if (!o->d || !(o->d->flags & RT_KIND_DROP))
+		return NONE;
+	return y && y->drop ? TYPE : o->d->drop ? KIND : NONE;
+}
+
+static enum owner describer_of(const struct object *o)
+{
+	const rt_type *y = typed_by(o);
+
+	if (!o->d)
+		return NONE;
+	return y && y->describe ? TYPE : o->d->describe ? KIND : NONE;
+}
+
+static const void *arg_of(const struct object *o, enum owner owner)
+{
+	return owner == TYPE ? typed_by(o)->arg : o->d->arg;
+}
+
 static void reach_object(const struct object *o)
 {
 	const rt_type *y;
@@ -661,15 +849,15 @@ static unsigned reach_all(void)
 
 // ---- one input ----
 
-// collect frees all that nothing reaches: what waits for a destructor is free
-// only after that has run, also if it turns out to have none.
+// collect frees all that nothing reaches.  An object that waits for a
+// destructor is free only after its turn, even if it turns out to have none.
 static void collect(void)
 {
 	do {
 		for (unsigned i = 0; i < nobjects; i++)
 			object[i].firsts = 0;
 		REQUIRE(rt_gc() == RT_OK);
-	} while (rt_run_finalizers(0) != 0);
+	} while (rt_run_finalizers(host.few) != 0);
 }
 
 static uint64_t count(void)
@@ -707,8 +895,8 @@ static void begin(unsigned how)
 	REQUIRE(rt_roots_add(root, root + ROOTS, RT_ROOT_EXACT) == RT_OK);
 }
 
-// firsts_of returns how often a collection tells the callback of an object that
-// lives that the call is the first.
+// firsts_of returns how many calls of the callback of a live object a
+// collection must report as the first.
 static unsigned firsts_of(const struct object *o)
 {
 	const rt_type *y;
@@ -719,7 +907,16 @@ static unsigned firsts_of(const struct object *o)
 	return o->d->layout == RT_LAYOUT_TRACE || (y && y->trace);
 }
 
-// compare requires that exactly what the roots reach is there.
+static void die(struct object *o)
+{
+	if (o->died)
+		return; // its memory may be gone
+	o->died = true;
+	o->dropper = dropper_of(o);
+}
+
+// compare requires that exactly what the roots reach is there, and that all
+// else was dropped once, if it has a destructor.
 static void compare(void)
 {
 	unsigned lives;
@@ -727,12 +924,16 @@ static void compare(void)
 	for (unsigned i = 0; i < nobjects; i++)
 		object[i].lives = false;
 	lives = reach_all();
+	for (unsigned i = 0; i < nobjects; i++)
+		if (!object[i].lives)
+			die(&object[i]);
 	REQUIRE(count() == lives);
 	for (unsigned i = 0; i < nobjects; i++) {
 		const struct object *o = &object[i];
 
 		REQUIRE(rt_is_heap(o->p) == o->lives);
 		REQUIRE(!o->lives || o->firsts == firsts_of(o));
+		REQUIRE(o->drops == (o->died && o->dropper != NONE));
 	}
 }
 
@@ -763,7 +964,7 @@ static void star(struct input *in, unsigned k, size_t n)
 
 	// Any word might lead to what was there before.
 	memset(root, 0, sizeof root);
-	collect();
+	compare();
 	nobjects = 0;
 	make_object(k, n);
 	root[0] = (uintptr_t)o->p;
@@ -815,10 +1016,11 @@ static void end_kinds(bool all)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct input in = {data, size};
+	unsigned how = input_u8(&in);
 
 	collector = pthread_self();
-	begin(input_u8(&in));
-	input_host(&in);
+	begin(how);
+	input_host(&in, how);
 	nobjects = 0;
 	for (unsigned n = 2 + input_below(&in, OBJECTS - 1); n > 0; n--)
 		input_object(&in);
@@ -835,7 +1037,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			star(&in, KINDS + 1 + i, n);
 	end_kinds(false);
 	memset(root, 0, sizeof root);
-	REQUIRE(count() == 0);
+	compare();
 	end_kinds(true);
 	REQUIRE(rt_fini() == RT_OK);
 	return 0;

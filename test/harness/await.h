@@ -17,7 +17,7 @@
 
 enum {
 	AWAIT_SECONDS = 20, // then the test has failed
-	// How long to watch a thread that must not get on.
+	// How long to watch a thread that must not make progress.
 	AWAIT_STANDSTILL_NS = 15 * 1000 * 1000,
 };
 
@@ -79,7 +79,8 @@ static inline bool thread_sleeps(uint32_t tid)
 	return name_end && strncmp(name_end, ") S", 3) == 0;
 }
 
-// await_asleep waits until a thread sleeps that will do so for good.
+// await_asleep waits until a thread is asleep.  It must be about to sleep for
+// good: a thread that wakes again could be missed.
 static inline void await_asleep(const atomic_u32 *tid)
 {
 	uint64_t end = nanotime() + AWAIT_SECONDS * UINT64_C(1000000000);

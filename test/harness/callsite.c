@@ -1,3 +1,4 @@
+// The places from which the system was called, and which calls were refused.
 #include "test/harness/callsite.h"
 
 #include <stdlib.h>
@@ -8,7 +9,7 @@
 // The linker's names for the section.
 extern const struct callsite *__start_callsites[], *__stop_callsites[];
 
-static atomic_u64 *counts; // one an entry; NULL before callsite_init
+static atomic_u64 *counts; // one for each entry; NULL before callsite_init
 
 static size_t entries(void)
 {

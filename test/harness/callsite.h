@@ -2,11 +2,11 @@
 // calls were refused.
 //
 // test/libhooked.a is the library compiled with this file and
-// test/harness/callsite_calls.h before each source.  A call of the table of
-// system calls, or of a clock, then reports its place before it is made.  The
-// macros that do it are made from the headers that declare those calls
-// (tools/callsites.awk).  Each place enters itself in a section, so the list
-// holds all places and not only those that a run has seen.
+// test/harness/callsite_calls.h before each source.  Each call through the
+// table of system calls, and each call of a clock, then reports its place
+// before it is made.  Macros do this; tools/callsites.awk makes them from the
+// headers that declare those calls.  Each place enters itself in a section, so
+// the list holds all places and not only those that a run has seen.
 #ifndef TEST_HARNESS_CALLSITE_H
 #define TEST_HARNESS_CALLSITE_H
 

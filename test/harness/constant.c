@@ -1,3 +1,4 @@
+// Allocations whose sizes are constants, so that they are inline.
 #include "test/harness/constant.h"
 
 #include <rt/rt.h>

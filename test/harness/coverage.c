@@ -1,8 +1,9 @@
-// coverage.c - counts the code that runs in a process that ends early, too.
+// coverage.c - counts what ran in a process that ends by abort or _exit.
 //
 // gcc's counters are written when a process exits.  Tests make processes end in
-// abort and _exit; tools/coverage.sh makes the linker direct these calls here
-// (--wrap).  A process that a signal kills counts for nothing.
+// abort and _exit, which write nothing.  So tools/coverage.sh makes the linker
+// replace these two by the functions here (--wrap).  Code that ran in a process
+// that another signal kills is not counted.
 #include <stdlib.h>
 #include <unistd.h>
 

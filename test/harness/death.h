@@ -8,7 +8,8 @@
 enum { DEATH_EXPECTED = 42 };
 
 // death_expect makes the next throw_fatal end the process: with DEATH_EXPECTED
-// if the report holds text, otherwise with a failure.
+// if the report holds text, otherwise with a failure.  A '#' in text matches
+// any number or address.
 void death_expect(const char *text);
 
 // death_status returns the wait status of a child that runs fn and leaves no

@@ -8,8 +8,8 @@
 
 #include "runtime/base/base.h"
 
-// fiber_switch saves the registers that a call preserves and the stack pointer,
-// which it stores at *from, and continues where to was saved.
+// fiber_switch saves on the stack the registers that a call preserves, and the
+// stack pointer at *from.  It continues on the stack whose saved pointer is to.
 void fiber_switch(void **from, void *to);
 void fiber_begin(void);
 void fiber_main(struct fiber *f);
@@ -106,8 +106,8 @@ void __asan_unpoison_memory_region(const volatile void *p, size_t n)
 
 enum { FIBER, RESUMER };
 
-// leave tells that the caller switches from one of the two to the other, which
-// runs on [lo, lo + size).
+// leave tells the sanitizers that the caller is about to switch.  from is FIBER
+// or RESUMER; the other one runs on [lo, lo + size).
 static void leave(struct fiber *f, int from, const void *lo, size_t size)
 {
 	if (__sanitizer_start_switch_fiber)
@@ -151,7 +151,7 @@ void fiber_free(struct fiber *f)
 {
 	if (__tsan_destroy_fiber)
 		__tsan_destroy_fiber(f->track[FIBER]);
-	// Frames that have not returned are still poisoned.
+	// The frames of functions that have not returned are still poisoned.
 	if (__asan_unpoison_memory_region)
 		__asan_unpoison_memory_region(f->lo, (size_t)(f->hi - f->lo));
 	munmap(f->lo, (size_t)(f->hi - f->lo));

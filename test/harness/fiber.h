@@ -17,9 +17,9 @@ struct fiber {
 	void (*fn)(struct fiber *);
 	void *arg;
 	bool done;	// fn has returned
-	void *resumer;	// saved stack pointer of what resumed it
-	void *track[2]; // the thread sanitizer's names of both
-	void *fake[2];	// the address sanitizer's fake stacks of both
+	void *resumer;	// saved stack pointer of the resumer
+	void *track[2]; // ThreadSanitizer's handles of fiber and resumer
+	void *fake[2];	// AddressSanitizer's fake stacks of the two
 	const void *resumer_lo;
 	size_t resumer_size;
 };

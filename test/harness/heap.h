@@ -2,8 +2,8 @@
 //
 // A heap here releases pages only when told to.  It collects only when told to
 // (HEAP_QUIET), and its main thread's stack is not a root unless a test asks
-// for it.  So exactly what the registered roots reach lives, and can be
-// counted.
+// for it.  So exactly the objects that the registered roots reach survive a
+// collection, and a test can count them.
 #ifndef TEST_HARNESS_HEAP_H
 #define TEST_HARNESS_HEAP_H
 
@@ -126,6 +126,24 @@ static inline uintptr_t *heap_table(size_t n, int flags)
 	ck_assert_ptr_nonnull(table);
 	ck_assert_int_eq(rt_roots_add(table, table + n, flags), RT_OK);
 	return table;
+}
+
+// heap_check_list builds a list that only get and set know, in a heap that
+// collects in every allocation, and requires that all of it is there.
+static inline void heap_check_list(void *(*get)(void), void (*set)(void *))
+{
+	uintptr_t *node;
+
+	for (uintptr_t i = 0; i < 300; i++) {
+		node = rt_alloc(32);
+		node[0] = (uintptr_t)get();
+		node[1] = i;
+		set(node);
+	}
+	node = get();
+	for (uintptr_t i = 300; i-- > 0; node = (uintptr_t *)node[0])
+		ck_assert_uint_eq(node[1], i);
+	ck_assert_ptr_null(node);
 }
 
 // heap_recount compares the statistics with the heap counted again.

@@ -1,6 +1,7 @@
 // holder.h - a thread that keeps a word on its stack, in a blocking region.
 //
-// The test's thread may collect meanwhile: the holder hides the word from it.
+// The test's thread may collect meanwhile.  struct holder, which may be on that
+// thread's stack, has only the word's complement.
 #ifndef TEST_HARNESS_HOLDER_H
 #define TEST_HARNESS_HOLDER_H
 

@@ -7,6 +7,7 @@
 
 #include "gc/cycle/refill.h"
 #include "gc/cycle/swept.h"
+#include "runtime/world/stw.h"
 #include "runtime/spans/mcentral.h"
 #include "test/harness/heap.h"
 
@@ -53,13 +54,30 @@ static inline uint64_t inside_marked_bytes(void)
 	return bytes;
 }
 
+// inside_flip_bits turns mark bits into alloc bits, in the caller's own stop or
+// in one for it.
+static inline void inside_flip_bits(void)
+{
+	bool own = self->stopper;
+
+	if (!own) {
+		stw_acquire(self);
+		stw_stop(self, RT_STOP_HOST);
+	}
+	mcentral_reset();
+	epoch_flip();
+	swept_begin(false);
+	if (!own) {
+		stw_start(self, NULL);
+		stw_release();
+	}
+}
+
 // inside_flip does what the cycle does between marking and sweeping.
 static inline void inside_flip(void)
 {
 	atomic_u64_store_relaxed(&gauges.heap_live, inside_marked_bytes());
-	mcentral_reset();
-	epoch_flip();
-	swept_begin(false);
+	inside_flip_bits();
 }
 
 #endif

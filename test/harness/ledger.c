@@ -1,3 +1,4 @@
+// Counts what a test allocates, to compare it with the statistics.
 #include "test/harness/ledger.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+// What the system says of a process, limits of it, and its children.
 #include "test/harness/process.h"
 
 #include <check.h>

@@ -1,3 +1,4 @@
+// Counts a stopped heap object by object, and compares the statistics.
 #include "test/harness/recount.h"
 
 #include <stdio.h>
@@ -143,7 +144,7 @@ void recount_heap(struct recount *r)
 
 // ---- comparing ----
 
-// What follows from the objects that live now and the frees of old.
+// Sums of the objects that exist now and of all frees so far.
 struct slow {
 	uint64_t alloc, freed; // bytes
 	uint64_t objects, frees;
@@ -184,8 +185,8 @@ static void compare_objects(const rt_memstats *m, const struct recount *r,
 		    s.alloc + s.freed);
 	compare_u64(c, "totalFree", heapgauge_sum(HEAPGAUGE_TOTAL_FREE),
 		    s.freed);
-	// All but what waits for its drop is freed inside the collection that
-	// finds it dead.
+	// The collection that finds an object dead frees it, too.  Only an
+	// object that waits for its drop is freed later: heap_dead.
 	compare_u64(c, "heapLive",
 		    gauge_load(&gauges.heap_live) +
 			gauge_load(&gauges.heap_dead),

@@ -15,7 +15,7 @@ enum {
 static atomic_u32 mode;
 
 enum {
-	// Of PASSES passes YIELDS give the processor away, and SPINS spin.
+	// Of PASSES passes, YIELDS give the processor away, and SPINS spin.
 	PASSES = 64,
 	YIELDS = 3,
 	SPINS = 6,
@@ -91,8 +91,8 @@ static void come(enum schedpoint at)
 }
 
 // is_busy tells whether threads pass a point once for each object, or for each
-// word that is looked up.  A choice each time would cost more than all other
-// work.
+// word that is looked up.  A choice at each pass of such a point would cost
+// more than all other work.
 static bool is_busy(enum schedpoint at)
 {
 	return at == SCHED_GREY_SET || at == SCHED_LOOK_UP;

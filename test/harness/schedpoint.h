@@ -28,8 +28,8 @@ void schedpoint_watch(void);
 uint64_t schedpoint_passed(enum schedpoint at);
 
 // schedpoint_hold makes the next thread that comes to a point wait there until
-// schedpoint_release.  Threads that come after it are not held.  A thread that
-// is held there already continues.
+// schedpoint_release.  Threads that come after it are not held.  If a thread
+// is already held there, schedpoint_hold releases it first.
 void schedpoint_hold(enum schedpoint at);
 bool schedpoint_held(enum schedpoint at); // a thread is held there
 void schedpoint_release(enum schedpoint at);

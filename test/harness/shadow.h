@@ -50,7 +50,7 @@ enum shadow_driver {
 	X(load,      "abc",   90,   50, 10, 10,   6,  0)                       \
 	/* slot a = slot c, as an inner pointer */                             \
 	X(copy,      "acn",   60,   50,  6,  6,   4,  0)                       \
-	/* slot a = nothing; b slots from a on, odd b: to the end */           \
+	/* slot a = nothing; so b slots from a on, odd b: to the end */        \
 	X(drop,      "a",     50,    0,  8,  8,   4,  4)                       \
 	X(clear,     "ab",     4,   40,  8,  8,   4,  0)                       \
 	/* compare the object in slot a */                                     \
@@ -78,14 +78,14 @@ enum shadow_driver {
 	X(compare,   "",       1,   50,  8,  8,   0,  0)                       \
 	/* a stack a of size c, made or freed */                               \
 	X(stack,     "ac",     8,   10, 12, 12,   0,  0)                       \
-	/* and attach, odd a: with bounds of the stack */                      \
+	/* the actor detaches and attaches, odd a: with stack bounds */        \
 	X(detach,    "a",      3,    3,  8,  8,   0,  0)                       \
-	/* a child has what the actor has */                                   \
+	/* a child of a fork must have what the actor has */                   \
 	X(fork,      "",       1,    0,  0,  0,   0,  0)                       \
 	/* a blocking region */                                                \
 	X(region,    "",       4,    6,  6,  6,   0,  0)                       \
 	X(safepoint, "",       5,  200,  2,  2,   0,  0)                       \
-	/* the slots once more as roots; range a, flags b */                   \
+	/* the slots are registered once more; range a, with flags b */        \
 	X(roots,     "",       4,    0,  2,  2,   0,  0)                       \
 	X(add,       "ab",     0,    0, 10, 10,  16,  0)                       \
 	X(remove,    "a",      0,    0,  8,  8,   4,  0)                       \
@@ -95,13 +95,13 @@ enum shadow_driver {
 	X(junk,      "bcw",    0,    0,  0,  0,  12,  0)                       \
 	/* handlers, and the mode of the double check */                       \
 	X(handlers,  "",       1,    0,  1,  1,   0,  0)                       \
-	/* the system refuses calls of sort a: the next but b, c in all */     \
+	/* the system refuses c calls of sort a, after b more succeed */       \
 	X(fault,     "abc",    0,    0,  0,  4,   0,  0)                       \
 	/* slot a = n bytes of a kind, made in way b; c says whose kind, and   \
 	   which of the two */                                                 \
 	X(make,      "abcn", 200, 1500,  5,  2,  14,  0)                       \
-	/* the actor's kind a ends, and begins with layout b; with more than   \
-	   one actor at the next sync */                                       \
+	/* the actor's kind a ends, and begins with layout b; if there is more \
+	   than one actor, at the next sync */                                 \
 	X(kind,      "ab",     4,    4,  2,  1,   2,  0)                       \
 	/* a kind of any number, with an object that is garbage at once */     \
 	X(brief,     "abn",    2,    4,  0,  0,   0,  0)                       \
@@ -111,8 +111,8 @@ enum shadow_driver {
 	X(nogc,      "abcn", 10,   40,  0,  0,   0,  0)                        \
 	/* a list of the objects of words, of a single actor */                \
 	X(list,      "",       2,    0,  0,  0,   0,  0)                       \
-	/* stack a of the actor, with values of layout c, in shape b: it is    \
-	   registered, or that ends */                                         \
+	/* stack a of the actor is registered, with values of layout c, in     \
+	   shape b, or it is unregistered */                                   \
 	X(register,  "abc",   12,   10,  0,  0,   0,  0)                       \
 	/* value b of stack a = slot c, in use or not */                       \
 	X(push,      "abc",   60,   60,  0,  0,   0,  0)                       \
@@ -120,7 +120,7 @@ enum shadow_driver {
 	X(pop,       "abc",   30,   20,  0,  0,   0,  0)                       \
 	/* stack a has b values in use, or the host does not say */            \
 	X(top,       "abc",   15,   10,  0,  0,   0,  0)                       \
-	/* stack a is elsewhere */                                             \
+	/* stack a moves to other memory */                                    \
 	X(move,      "a",      5,    5,  0,  0,   0,  0)                       \
 	/* slot a = an object of n bytes, made in way b, that owns stack c */  \
 	X(owner,     "abcn",  30,   40,  0,  0,   0,  0)                       \
@@ -129,9 +129,9 @@ enum shadow_driver {
 	/* alloc, frame, fork or gc on fiber c; odd b: the own stack is        \
 	   bounded meanwhile */                                                \
 	X(resume,    "abcn",  10,   10,  0,  0,   0,  0)                       \
-	/* the object in slot a is freed, if only that refers to it */         \
+	/* the object in slot a is freed, if only that slot refers to it */    \
 	X(free,      "a",     40,  200,  6,  6,   4,  0)                       \
-	/* or it has n bytes now */                                            \
+	/* or it gets n bytes */                                               \
 	X(realloc,   "an",    30,  100,  6,  6,   4,  0)                       \
 	/* slot a = an object of n bytes that is a root; odd b: without        \
 	   pointers */                                                         \
@@ -156,8 +156,25 @@ enum shadow_driver {
 	/* slot a = n bytes of the object in slot c, or, for an odd b, a       \
 	   string */                                                           \
 	X(dup,       "abcn", 20,  100,  2,  2,   2,  0)                        \
-	/* the object in slot a has n bytes if it can without moving */        \
+	/* the object in slot a gets n bytes if it need not move */            \
 	X(resize,    "an",   30,  100,  6,  6,   4,  0)                        \
+	/* range of values a is registered in way b, with values of layout c,  \
+	   or once less */                                                     \
+	X(values,    "abc",  20,   16,  6,  3,  10,  0)                        \
+	/* value b of such a range = slot c */                                 \
+	X(write,     "abc",  60,   40,  8,  4,  16,  0)                        \
+	/* slot a = value b of such a range c */                               \
+	X(read,      "abc",  30,   20,  2,  1,   3,  0)                        \
+	/* the same on a fiber whose stack the actor sets as its own */        \
+	X(strange,   "abcn",  8,    0,  0,  0,   0,  0)                        \
+	/* an inner pointer does not keep the object in slot a, if nothing else\
+	   refers to it and its kind has RT_KIND_BASE */                       \
+	X(inner,     "ab",   20,    0,  0,  0,   0,  0)                        \
+	/* slot a = an object that refers to many, all of kind b */            \
+	X(star,      "abn",   2,    0,  0,  0,   0,  0)                        \
+	/* destructors run at safepoints as well (odd b), or not; a callback is\
+	   told of them */                                                     \
+	X(poll,      "b",    10,    4,  3,  1,   0,  0)                        \
 	/* errors that must be found: a collection without the actor's roots,  \
 	   a changed byte of the object in slot a, one that is not freed */    \
 	X(lose,      "",       0,    0,  0,  0,   0,  0)                       \
@@ -183,10 +200,14 @@ struct shadow_program {
 	unsigned align8;
 	unsigned exact;	 // stacks are no roots, so what is dead is gone
 	unsigned config; // bits of the fuzzer's configurations, and the number
-			 // of the first layout
+			 // of the first layout; from bit 8 on, that of the
+			 // format on stacks, and SHADOW_WITH_FLAGS
 	size_t nops;
 	struct shadow_op *op;
 };
+
+// In the configuration of a program: kinds have flags of shadow_flags.
+enum { SHADOW_WITH_FLAGS = 1 << 11 };
 
 // The configurations that programs are run in, each with those of some
 // drivers.
@@ -194,9 +215,9 @@ enum shadow_mode {
 	SHADOW_ASKED,	// collecting only when asked
 	SHADOW_STRESS,	// collecting at every allocation
 	SHADOW_PACED,	// collecting when due
-	SHADOW_GUARDED, // and with guards behind objects
-	SHADOW_HELPED,	// and with helpers that mark
-	SHADOW_CRAMPED, // and without memory to mark
+	SHADOW_GUARDED, // when due, with guards behind objects
+	SHADOW_HELPED,	// when due, with helpers that mark
+	SHADOW_CRAMPED, // when due, without memory to mark
 	SHADOW_PLAIN,	// the defaults
 	SHADOW_BITS,	// as the program says
 	SHADOW_MODES,

@@ -7,13 +7,14 @@
 #include "test/harness/shadow.h"
 
 enum {
-	SLOTS = 192,	 // of an actor; programs but those of the oracle use
-	FEW_SLOTS = 24,	 // so many
+	SLOTS = 192,	 // of an actor
+	FEW_SLOTS = 24,	 // the number that most drivers use (shadow_run)
 	STACKS = 8,	 // of rt_stack_alloc, at once
 	STACK_SIZES = 7, // 2048 << 0 .. 6
 	RANGES = 6,	 // memory that may be registered
 	RANGE_WORDS = 8, // each
 	RANGE_TIMES = 4, // the most that one is registered
+	VALUE_RANGES = 3,
 	MAX_HEAP = 512 << 20,
 	KINDS = 2,	  // of an actor; the second is aligned to 8
 	ACTOR_STACKS = 4, // registered ones
@@ -26,6 +27,7 @@ enum {
 struct actor_kind {
 	int number; // no other actor uses it
 	const struct shadow_layout *layout;
+	uint32_t flags; // of shadow_flags
 };
 
 // A stack that an actor may have registered.  Values are numbered from the
@@ -34,6 +36,8 @@ struct actor_stack {
 	struct shadow_stack copy;
 	const struct shadow_layout *layout; // of its values
 	unsigned flags;			    // enum rt_stack_flags
+	// How each is encoded, a register as well.
+	const struct shadow_layout *as[SHADOW_VALUES + SHADOW_REGISTERS];
 	bool fixed;	 // registered without a pointer to sp
 	uintptr_t *word; // of memory, or in a frame of the fiber
 	uintptr_t memory[2][2 * SHADOW_VALUES];
@@ -46,11 +50,21 @@ struct actor_stack {
 	const struct shadow_op *op; // what the fiber shall do
 };
 
+// Memory with values that an actor may have registered.
+struct actor_values {
+	const struct shadow_layout *layout; // of its values; NULL: none yet
+	unsigned times[3]; // registered: by flags, and in its format
+	char name[32];
+	uintptr_t word[2 * SHADOW_VALUES + 1];
+	struct shadow_word held[SHADOW_VALUES + 1];
+};
+
 struct actor {
 	uintptr_t slot[SLOTS]; // registered in two ranges
 	uintptr_t leak;	       // registered: what it never frees
 	uintptr_t range[RANGES][RANGE_WORDS];
 	unsigned times[RANGES][2]; // how often each is registered, by flags
+	struct actor_values values[VALUE_RANGES];
 	struct shadow_word root[SLOTS];
 	struct ledger ledger;
 	uint64_t epoch;	 // of the last look at its tiny block
@@ -61,14 +75,15 @@ struct actor {
 	unsigned char *stack[STACKS];
 	size_t stack_size[STACKS];
 	struct actor_stack stacks[ACTOR_STACKS];
+	struct actor_stack strange; // a fiber whose stack is not registered
 	rt_handle *handle[HANDLES];
 	uintptr_t told[HANDLES];
 	bool tells;			      // the callback is added
 	struct shadow_word held[2 * HANDLES]; // by handles, and told
 	uint64_t num_gc; // collections that the copy has followed
-	bool settled;	 // nothing was allocated since it last collected
+	bool settled;	 // the actor has allocated nothing since a collection
 	bool idle;	 // the operation had nothing to do
-	uint64_t did[SHADOW_KINDS]; // operations, but those
+	uint64_t did[SHADOW_KINDS]; // operations that were not idle
 	unsigned id;
 };
 
@@ -78,12 +93,15 @@ struct run {
 	struct shadow_result *result;
 	struct actor *actor; // SHADOW_THREADS of them
 	unsigned nslots;
-	bool alone;	    // one actor
-	bool wild;	    // of a fuzzer
-	bool may_fail;	    // the system refuses calls
-	bool guarded;	    // some objects are
-	bool past_end;	    // rt_config.past_end
+	bool alone;    // one actor
+	bool wild;     // of a fuzzer
+	bool may_fail; // the system refuses calls
+	bool guarded;  // some objects are
+	bool past_end; // rt_config.past_end
+	// With the format of rt_config.stack_format, or NULL.
+	const struct shadow_layout *on_stacks;
 	atomic_u64 flushes; // of all caches without a collection
+	atomic_u64 told;    // calls of the ready callback
 };
 extern struct run run;
 
@@ -161,9 +179,9 @@ bool shadow_done(int error, const char *what);
 
 // ---- collections and flushes (shadow_collect.c) ----
 
-// A flush of all caches ends the tiny block of each.  shadow_flushed tells of
-// one without a collection.  With more than one actor it may be done only in
-// the caller's own stop, or the ledgers would miss it.
+// A flush of all caches ends the tiny block of each.  shadow_flushed notes a
+// flush without a collection.  With more than one actor, such a flush must
+// happen in the caller's own stop, or the ledgers would miss it.
 // shadow_follow_flushes makes the ledger of an actor forget the tiny block if
 // caches were flushed since the last call.
 void shadow_flushed(void);
@@ -173,15 +191,19 @@ void shadow_follow_flushes(struct actor *a);
 // were any.
 void shadow_follow(struct actor *a);
 
-// shadow_gc collects, and runs destructors.
+// shadow_gc collects, and runs destructors.  shadow_run_dead is
+// rt_run_finalizers, and shadow_poll is rt_safepoint.
 void shadow_gc(void);
+size_t shadow_run_dead(size_t max);
+void shadow_poll(void);
 
 // shadow_collected compares everything just after a collection, in programs of
 // a fuzzer: exactly what is reached is there.
 void shadow_collected(struct actor *a);
 
-// shadow_end_dead leaves nothing that is dead, nor what only that has kept. The
-// actor must be alone, or all others must wait: they would make more.
+// shadow_end_dead runs destructors and collects until no dead object is left,
+// nor one that only dead objects kept.  The actor must be alone, or all others
+// must wait, because they could make more.
 void shadow_end_dead(void);
 
 // shadow_check_all collects and compares everything.  The actor must be alone,
@@ -194,11 +216,16 @@ void shadow_compare(void);
 void shadow_free_stacks(struct actor *a);
 
 // shadow_reach_stacks does in the copy what a collection does with the stacks
-// of an actor.  shadow_forget_stacks makes the copy forget what they held of
-// objects that were not reached.
+// of an actor.  shadow_forget_stacks makes the copy forget what no collection
+// sees: values that are not in use, and owned stacks whose owners are dead.
 void shadow_reach_stacks(const struct actor *a);
 void shadow_forget_stacks(struct actor *a);
-// shadow_clear_picked_values takes what was picked out of them.
+// shadow_clear_picked_stacks takes what was picked out of them.
+void shadow_clear_picked_stacks(struct actor *a);
+
+// These do the same with ranges of values.
+void shadow_reach_values(const struct actor *a);
+void shadow_forget_values(struct actor *a);
 void shadow_clear_picked_values(struct actor *a);
 
 // shadow_counted_as returns a size that counts like n bytes of a layout.
@@ -210,7 +237,8 @@ void shadow_reach_held(const struct actor *a);
 void shadow_clear_picked_held(struct actor *a);
 
 // shadow_take_base returns the object that a slot leads to, or NULL, and
-// empties the slot, though not for the copy.  shadow_put_back ends that.
+// empties the slot.  In the copy the slot still has its word.  shadow_put_back
+// fills the slot again.
 void *shadow_take_base(struct actor *a, unsigned i);
 void shadow_put_back(struct actor *a, unsigned i, const void *base);
 

@@ -6,7 +6,8 @@
 #include "runtime/spans/object.h"
 #include "test/harness/shadow_actor.h"
 
-// A cache may have slots that are allocated and not yet handed out.
+// Unless the actor's heap is settled, an object may be found that the copy does
+// not have: a slot in a cache that is allocated and not yet handed out.
 static void ask(const struct actor *a, uintptr_t w)
 {
 	const struct shadow_node *want = shadow_find(w);
@@ -97,7 +98,7 @@ SHADOW_OP(stop)
 	if (!rt_world_stopped() || rt_alloc(32) || rt_gc() != RT_EBUSY)
 		shadow_fail("something goes on in the own stop");
 	SHADOW_OK(rt_heap_walk(walk_one, &left));
-	// Dead objects are counted, but not shown.
+	// A walk does not show dead objects; shadow_healthy counts them.
 	walked = UINT64_MAX - left;
 	all = shadow_healthy();
 	SHADOW_TRUE(walked == all ||
@@ -160,7 +161,7 @@ SHADOW_OP(list)
 	void **l;
 	size_t n;
 
-	// The ledgers of others would miss the flush.
+	// The ledgers of other actors would miss the flush.
 	a->idle = !run.alone || !run.program->exact;
 	if (a->idle)
 		return;

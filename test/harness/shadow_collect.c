@@ -19,11 +19,12 @@ void shadow_follow_flushes(struct actor *a)
 static void reach_range(struct actor *a, unsigned i)
 {
 	bool exact = a->times[i][RT_ROOT_WORDS] == 0;
+	enum shadow_place place = exact ? SHADOW_EXACT : SHADOW_ANY;
 
 	if (exact && a->times[i][RT_ROOT_EXACT] == 0)
 		return;
 	for (unsigned k = 0; k < RANGE_WORDS; k++)
-		shadow_reach((struct shadow_word){NULL, a->range[i][k]}, exact);
+		shadow_reach((struct shadow_word){NULL, a->range[i][k]}, place);
 }
 
 // reach_all does in the copy what a collection does.
@@ -33,20 +34,24 @@ static void reach_all(void)
 		struct actor *a = &run.actor[t];
 
 		for (unsigned i = 0; i < run.nslots; i++)
-			shadow_reach(a->root[i], false);
+			shadow_reach(a->root[i], SHADOW_ANY);
 		for (unsigned i = 0; run.wild && i < RANGES; i++)
 			reach_range(a, i);
 		shadow_reach_stacks(a);
+		shadow_reach_values(a);
 		shadow_reach_held(a);
 	}
 	shadow_reach_kept();
-	for (unsigned t = 0; t < run.program->actors; t++)
+	for (unsigned t = 0; t < run.program->actors; t++) {
 		shadow_forget_stacks(&run.actor[t]);
+		shadow_forget_values(&run.actor[t]);
+	}
 	shadow_collect();
 }
 
-// What a word keeps that is not a reference depends on what was there.  The
-// live reader changes nothing, so allocation continues as without it.
+// What a word that is no reference keeps alive depends on the objects of that
+// time.  So where there are such words, the copy follows each collection.  A
+// live read changes nothing, so allocation continues as it would without.
 void shadow_follow(struct actor *a)
 {
 	rt_memstats m;
@@ -66,20 +71,37 @@ static void judge(void)
 	    run.result->hash * 31 + shadow_judge(run.program->exact);
 }
 
+size_t shadow_run_dead(size_t max)
+{
+	size_t n;
+
+	shadow_drops_here = true;
+	n = rt_run_finalizers(max);
+	shadow_drops_here = false;
+	return n;
+}
+
+void shadow_poll(void)
+{
+	shadow_drops_here = true;
+	rt_safepoint();
+	shadow_drops_here = false;
+}
+
 void shadow_end_dead(void)
 {
-	while (rt_run_finalizers(0) != 0)
+	while (shadow_run_dead(0) != 0)
 		SHADOW_OK(rt_gc());
 }
 
-// drop_dead does so as far as the actor can.  Another may be running
-// destructors just now.
+// drop_dead leaves as few dead objects as the actor can.  With other actors,
+// one of them may be running destructors just now.
 static void drop_dead(void)
 {
 	if (run.alone)
 		shadow_end_dead();
 	else
-		rt_run_finalizers(0);
+		shadow_run_dead(0);
 }
 
 void shadow_gc(void)
@@ -91,7 +113,7 @@ void shadow_gc(void)
 void shadow_check_all(void)
 {
 	reach_all();
-	// The second one finds what the first has released.
+	// The second collection finds what the first has released.
 	for (unsigned i = 0; i < 2; i++) {
 		SHADOW_OK(rt_gc());
 		shadow_end_dead();

@@ -8,18 +8,20 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "runtime/os/epoch.h"
 #include "runtime/pages/arena.h"
 
 enum {
-	EDGE = 256, // bytes that are looked at, from both ends
-	TINY = 16,  // smaller ones without pointers may share a slot
-	DEPTH = 2,  // of what a destructor looks at
+	EDGE = 256, // bytes that are checked at each end of an object
+	TINY = 16,  // smaller objects without pointers may share a slot
+	DEPTH = 2,  // how many references deep a destructor looks
 };
 
 static struct {
 	struct shadow_node *nodes[SHADOW_THREADS];
 	uint64_t made[SHADOW_THREADS];
 	struct shadow_node *dead; // kept
+	bool based[RT_KIND_MAX + 1], once[RT_KIND_MAX + 1];
 	struct shadow_copy_of heap;
 } copy;
 
@@ -27,6 +29,7 @@ static struct {
 
 char *shadow_why;
 static pthread_mutex_t failing = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t burying = PTHREAD_MUTEX_INITIALIZER; // guards copy.dead
 
 void shadow_fail(const char *format, ...)
 {
@@ -65,9 +68,9 @@ static size_t place(const struct shadow_node *o, size_t k)
 {
 	size_t n = places(o);
 
-	if (n - 1 <= SHADOW_WORDS)
+	if (n - 1 <= o->nwords)
 		return 1 + k;
-	return 1 + k * (n - 2) / (SHADOW_WORDS - 1);
+	return 1 + k * (n - 2) / (o->nwords - 1);
 }
 
 // word_index returns where the value word of word k is.
@@ -87,19 +90,19 @@ static bool is_filler(const struct shadow_node *o, size_t i)
 {
 	size_t n = places(o), at = i / 8 / shadow_step(o->layout), k = at - 1;
 
-	// A few bytes may be a reference in a format.
+	// In a format, an incomplete last word of filler may be a reference.
 	if (o->kind >= RT_KIND_FIRST && i / 8 >= o->n / 8)
 		return false;
 	if (i < 8)
 		return !has_tag(o);
 	if (o->nwords == 0 || at == 0 || at >= n)
 		return true;
-	if (n - 1 > SHADOW_WORDS)
-		k = (k * (SHADOW_WORDS - 1) + n - 3) / (n - 2);
+	if (n - 1 > o->nwords)
+		k = (k * (o->nwords - 1) + n - 3) / (n - 2);
 	return place(o, k) != at;
 }
 
-// Eight fillers are no address.
+// Eight bytes of filler are no address.
 static unsigned char filler(const struct shadow_node *o, size_t i)
 {
 	return (unsigned char)(0x41 + (o->id * 7 + i) % 31);
@@ -117,8 +120,8 @@ static uintptr_t *tag_at(const struct shadow_node *o, unsigned k)
 	return shadow_at(o, k) + (shadow_first(o->layout) ? -1 : 1);
 }
 
-// tag_held returns what that word should hold.  Every second number looks like
-// a reference.
+// tag_held returns what that word should hold.  Every second word has the tag
+// of a reference even if it is a number.
 static uint64_t tag_held(const struct shadow_node *o, unsigned k)
 {
 	return shadow_tag(o->layout, o->word[k].to || k % 2 == 0);
@@ -179,8 +182,8 @@ uintptr_t shadow_held(const struct shadow_node *o, unsigned k)
 	return o->word[k].to ? shadow_encode(o->layout, value) : value;
 }
 
-// An element that is whole in the object, but not in the bytes asked for, holds
-// nothing: how large an object is depends on the configuration.
+// An element that lies in the object, but not in the bytes asked for, holds
+// nothing, because the size of an object depends on the configuration.
 void shadow_set(struct shadow_node *o, unsigned k, struct shadow_word w)
 {
 	if (!shadow_refers(o, k))
@@ -193,10 +196,23 @@ void shadow_set(struct shadow_node *o, unsigned k, struct shadow_word w)
 
 struct shadow_word shadow_share(struct shadow_word w)
 {
-	// What another actor has was shared before that, and is only read.
+	// An object of another actor is shared already, so it is only read.
 	if (w.to && !w.to->shared)
 		w.to->shared = true;
 	return w;
+}
+
+// bury takes a node whose object is dead.
+static void bury(struct shadow_node *o)
+{
+	if (!copy.heap.keeps) {
+		free(o);
+		return;
+	}
+	pthread_mutex_lock(&burying);
+	o->next = copy.dead;
+	copy.dead = o;
+	pthread_mutex_unlock(&burying);
 }
 
 void shadow_forget(struct shadow_node *o)
@@ -206,7 +222,7 @@ void shadow_forget(struct shadow_node *o)
 	while (*link != o)
 		link = &(*link)->next;
 	*link = o->next;
-	free(o);
+	bury(o);
 }
 
 void shadow_own(struct shadow_node *o, struct shadow_stack *s)
@@ -252,6 +268,38 @@ void shadow_check_words(const struct shadow_node *o)
 				    (long)*shadow_at(o, k));
 }
 
+// ---- kinds ----
+
+void shadow_set_kind(int kind, const struct shadow_layout *l, uint32_t flags)
+{
+	copy.based[kind] = flags & RT_KIND_BASE;
+	copy.once[kind] = shadow_traced_once(l, flags);
+}
+
+// node_of returns the node that the first word of an object leads to, or NULL
+// if the object was not entered.
+static struct shadow_node *node_of(const void *obj)
+{
+	return (struct shadow_node *)(uintptr_t)(*(const uint64_t *)obj &
+						 ~1ULL);
+}
+
+void shadow_traced(const void *obj, bool first, bool marks)
+{
+	uint32_t now = epoch_sweepgen();
+	struct shadow_node *o = node_of(obj);
+
+	if (!o)
+		return;
+	if (first && (!marks || o->traced == now))
+		shadow_fail("object %#lx is traced first once more",
+			    (long)o->id);
+	if (!first && marks && o->traced != now)
+		shadow_fail("object %#lx was not traced first", (long)o->id);
+	if (first)
+		o->traced = now;
+}
+
 // ---- what died together ----
 
 __thread unsigned shadow_self;
@@ -275,7 +323,9 @@ static void check_dead(const struct shadow_node *o)
 			    *(long *)o->at, (long)o->id);
 }
 
-// What another destructor has written may have cut off what its object keeps.
+// check_deep requires that what an object refers to is as it was when it died,
+// to a depth of DEPTH.  It does not go beyond an object whose destructor is not
+// deep, because that may have overwritten references.
 static void check_deep(const struct shadow_node *o, unsigned depth)
 {
 	for (unsigned k = 0; k < o->nwords; k++) {
@@ -292,8 +342,7 @@ static void check_deep(const struct shadow_node *o, unsigned depth)
 
 void shadow_dropped(const void *obj)
 {
-	uint64_t tag = *(const uint64_t *)obj;
-	struct shadow_node *o = (struct shadow_node *)(uintptr_t)(tag & ~1ULL);
+	struct shadow_node *o = node_of(obj);
 
 	if (!o)
 		return; // the actor has made it for a moment
@@ -363,7 +412,7 @@ static size_t count_words(const struct shadow_made *made)
 
 	if (n <= 1 || (made->kind == RT_NOSCAN && made->n < TINY))
 		return 0;
-	return base_min(SHADOW_WORDS, n - 1);
+	return made->wide ? n - 1 : base_min(SHADOW_WORDS, n - 1);
 }
 
 struct shadow_node *shadow_add(struct shadow_made made)
@@ -393,7 +442,9 @@ struct shadow_node *shadow_add(struct shadow_made made)
 	};
 	// Unless it is a header, it is no address.
 	o->tag = shadow_header(o->layout, id, id << 1 | 1, &o->typed);
-	if (shadow_deep(o->layout) && o->kind >= RT_KIND_FIRST)
+	o->based = o->kind >= RT_KIND_FIRST && copy.based[o->kind];
+	o->once = o->kind >= RT_KIND_FIRST && copy.once[o->kind];
+	if ((shadow_deep(o->layout) && o->kind >= RT_KIND_FIRST) || o->once)
 		o->tag = (uintptr_t)o | 1;
 	copy.nodes[made.owner] = o;
 	check_new(o, usable, made.uninit);
@@ -482,7 +533,7 @@ uintptr_t shadow_wild(unsigned how, const struct shadow_node *o, uint64_t n)
 
 // ---- what is reachable ----
 
-// push puts a node on the list of those to be looked at, once.
+// push puts a node on the list of those to be looked at.  It does so only once.
 static void push(struct shadow_node **todo, struct shadow_node *o)
 {
 	if (o->reached)
@@ -496,11 +547,14 @@ static void push(struct shadow_node **todo, struct shadow_node *o)
 // that may hold anything are ignored.  Requests of up to 16 bytes without
 // pointers may share a slot, where any address is a reference.
 static void push_word(struct shadow_node **todo, struct shadow_word w,
-		      bool exact)
+		      enum shadow_place place)
 {
+	bool exact = place == SHADOW_EXACT;
 	uintptr_t p = exact ? w.value : w.value & ~(uintptr_t)7;
 
 	if (w.to) {
+		SHADOW_TRUE(place == SHADOW_STACK || !w.to->based ||
+			    w.value < SHADOW_BASE);
 		push(todo, w.to);
 		return;
 	}
@@ -508,6 +562,7 @@ static void push_word(struct shadow_node **todo, struct shadow_word w,
 		return;
 	EACH_NODE(o)
 	if (p - o->base < o->size &&
+	    (place == SHADOW_STACK || !o->based || p - o->base < SHADOW_BASE) &&
 	    (!exact || p == o->base ||
 	     (o->kind == RT_NOSCAN && o->size == TINY && !o->paged)))
 		push(todo, o);
@@ -522,7 +577,7 @@ static void push_held(struct shadow_node **todo, const struct shadow_node *o,
 	if (shadow_refers(o, k) &&
 	    (w.to ||
 	     shadow_decode(o->layout, w.value, tag_held(o, k), &w.value)))
-		push_word(todo, w, false);
+		push_word(todo, w, SHADOW_ANY);
 }
 
 // push_stack pushes what an object's stack holds.
@@ -531,7 +586,7 @@ static void push_stack(struct shadow_node **todo, struct shadow_stack *s)
 	s->reached = true;
 	for (unsigned k = 0; k < SHADOW_VALUES + SHADOW_REGISTERS; k++)
 		if ((k >= s->begin && k < s->end) || k >= SHADOW_VALUES)
-			push_word(todo, s->held[k], false);
+			push_word(todo, s->held[k], s->place);
 }
 
 static void follow(struct shadow_node *todo)
@@ -547,23 +602,12 @@ static void follow(struct shadow_node *todo)
 	}
 }
 
-void shadow_reach(struct shadow_word w, bool exact)
+void shadow_reach(struct shadow_word w, enum shadow_place place)
 {
 	struct shadow_node *todo = NULL;
 
-	push_word(&todo, w, exact);
+	push_word(&todo, w, place);
 	follow(todo);
-}
-
-// bury takes a node whose object is dead.
-static void bury(struct shadow_node *o)
-{
-	if (!copy.heap.deep) {
-		free(o);
-		return;
-	}
-	o->next = copy.dead;
-	copy.dead = o;
 }
 
 static void clear_words(struct shadow_node *o)
@@ -604,7 +648,7 @@ void shadow_reach_kept(void)
 {
 	EACH_NODE(o)
 	if (o->kept)
-		shadow_reach((struct shadow_word){o, 0}, false);
+		shadow_reach((struct shadow_word){o, 0}, SHADOW_ANY);
 }
 
 void shadow_collect(void)
@@ -708,6 +752,11 @@ uint64_t shadow_judge(bool exact)
 	{
 		shadow_check(o);
 		shadow_check_words(o);
+		// The last collection has flipped the sweepgen.
+		if (o->once && o->n >= TINY &&
+		    o->traced + 2 != epoch_sweepgen())
+			shadow_fail("object %#lx was not traced at last",
+				    (long)o->id);
 		hash += hash_object(o);
 		j.node[j.n++] = o;
 	}

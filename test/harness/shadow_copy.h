@@ -39,10 +39,16 @@ struct shadow_word {
 	uintptr_t value;	// a reference: bytes into the object
 };
 
+// Which words refer to an object: those that an allocation returned; any that
+// point into it, but for RT_KIND_BASE only to its first bytes; any.
+enum shadow_place { SHADOW_EXACT, SHADOW_ANY, SHADOW_STACK };
+enum { SHADOW_BASE = 16 }; // so many bytes
+
 // A stack that objects may own: what it holds is reached with them.
 struct shadow_stack {
 	rt_stack *registered;
 	unsigned begin, end; // values in use; registers always are
+	enum shadow_place place;
 	struct shadow_word held[SHADOW_VALUES + SHADOW_REGISTERS];
 	bool reached; // from an owner
 };
@@ -60,11 +66,14 @@ struct shadow_node {
 	bool typed;   // its header leads to a type
 	uint64_t tag; // or header: its first word
 	bool reached;
-	bool dropped; // its deep destructor has run
-	bool shared;  // a word other than one slot has referred to it
-	bool kept;    // it is a root
-	bool picked;  // to be dropped now
-	bool moved;   // its memory is another's
+	bool dropped;	 // its deep destructor has run
+	bool shared;	 // a word other than one slot has referred to it
+	bool kept;	 // it is a root
+	bool based;	 // of a kind with RT_KIND_BASE
+	bool once;	 // its trace callback calls shadow_traced
+	bool picked;	 // to be dropped now
+	bool moved;	 // its memory is another's
+	uint32_t traced; // sweepgen in which its first callback was called
 	unsigned owner;
 	unsigned nwords;
 	struct shadow_stack *stack; // that it owns
@@ -91,6 +100,17 @@ RT_NORETURN void shadow_fail(const char *format, ...)
 #define SHADOW_OK(call) shadow_want(call, #call)
 void shadow_want(int error, const char *what);
 
+// ---- kinds ----
+
+// shadow_set_kind notes that there is a kind with a layout and flags of
+// shadow_flags.  No other thread may use the copy.
+void shadow_set_kind(int kind, const struct shadow_layout *l, uint32_t flags);
+
+// shadow_traced is for the trace callback of an object whose first word leads
+// to its node.  If the collection marks, the first call must be the first of
+// the collection, and the only one; the others must come after it.
+void shadow_traced(const void *obj, bool first, bool marks);
+
 // ---- nodes ----
 
 // shadow_add enters an object of n bytes that was just allocated at p and
@@ -106,6 +126,7 @@ struct shadow_made {
 	bool kept;	// it is a root, until it is freed
 	size_t request; // as in struct shadow_node; 0: n
 	bool paged;	// even if the request is small
+	bool wide;	// all of its words may change
 };
 struct shadow_node *shadow_add(struct shadow_made made);
 
@@ -147,20 +168,20 @@ void shadow_own(struct shadow_node *o, struct shadow_stack *s);
 void shadow_check(const struct shadow_node *o);
 void shadow_check_words(const struct shadow_node *o);
 
-// shadow_dropped is for the destructor of an object whose layout is deep.  It
-// must be the only one, and what the object refers to must still be whole.
-// Objects of other actors than the thread's own, shadow_self, may be alive and
-// change; what they refer to is not looked at.
+// The destructor of an object whose layout is deep calls shadow_dropped.  This
+// requires that the object was not dropped before, and that what it refers to
+// is still whole.  The thread's own actor is shadow_self.  Objects of other
+// actors may be alive and change, so what those refer to is not looked at.
 void shadow_dropped(const void *obj);
 extern __thread unsigned shadow_self;
 
 // ---- all objects, alone ----
 
 // shadow_reset begins a copy of an empty heap.  guarded: some objects may have
-// no more bytes than were asked for.  deep: nodes of dead objects are kept, for
-// destructors that look at them.
+// no more bytes than were asked for.  keeps: nodes of dead objects are kept,
+// for callbacks that look at them.
 struct shadow_copy_of {
-	bool align8, guarded, deep;
+	bool align8, guarded, keeps;
 };
 void shadow_reset(struct shadow_copy_of heap);
 
@@ -184,11 +205,10 @@ uintptr_t shadow_wild(unsigned how, const struct shadow_node *o, uint64_t n);
 void shadow_pick(int kind, bool all);
 void shadow_forget_picked(void);
 
-// shadow_reach marks what a word leads to.  With exact the word counts only if
-// an allocation returned it; otherwise it may hold anything.
-void shadow_reach(struct shadow_word w, bool exact);
+// shadow_reach marks what a word leads to, by where it is.
+void shadow_reach(struct shadow_word w, enum shadow_place place);
 
-// shadow_reach_kept does so for what is a root itself.
+// shadow_reach_kept does so for the objects that are roots themselves.
 void shadow_reach_kept(void);
 
 // shadow_collect does what a collection does: it forgets the nodes that were

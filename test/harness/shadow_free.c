@@ -16,8 +16,9 @@ static struct shadow_node *sole(struct actor *a, unsigned slot)
 
 // ---- by hand ----
 
-// forget_freed is for an object that was freed.  rt_free leaves the smallest
-// ones to the collector: a word that is no reference may still keep them.
+// forget_freed forgets an object that was freed.  But rt_free leaves the
+// smallest objects to the collector, and a word that is no reference may keep
+// one of them.  So a program with such words does not forget it.
 static void forget_freed(struct shadow_node *o)
 {
 	o->moved = false;
@@ -48,6 +49,25 @@ SHADOW_OP(free)
 		SHADOW_OK(rt_free(p));
 	}
 	forget_freed(o);
+}
+
+// The words of slots may be inner pointers, but not of such an object.
+SHADOW_OP(inner)
+{
+	unsigned slot = op->a % run.nslots;
+	const struct shadow_node *o = sole(a, slot);
+	uintptr_t at;
+
+	a->idle = !o || !o->based || o->n <= SHADOW_BASE;
+	if (a->idle)
+		return;
+	at = o->at;
+	shadow_set_root(a, slot, SHADOW_NOTHING);
+	a->slot[slot] = at + SHADOW_BASE + op->b % (o->n - SHADOW_BASE);
+	shadow_gc();
+	if (run.alone && run.program->exact && rt_is_heap((void *)at))
+		shadow_fail("an inner pointer keeps its object");
+	a->slot[slot] = 0;
 }
 
 SHADOW_OP(keep)
@@ -100,8 +120,9 @@ static void check_grown(const struct before *b, const unsigned char *p,
 				    i, p[i]);
 }
 
-// request_of returns a request that takes what the object at p does, which has
-// n bytes now.  A small one that has shrunk in place takes what it did before.
+// request_of returns a request that takes as much memory as the object at p,
+// which has n bytes now.  A small object that has shrunk in place takes as much
+// as before.
 static size_t request_of(const void *p, const struct shadow_node *o, size_t n)
 {
 	size_t size = rt_size(p);
@@ -113,8 +134,9 @@ static size_t request_of(const void *p, const struct shadow_node *o, size_t n)
 		   : o->request;
 }
 
-// replace enters the object in a slot again: it has n bytes now, at p.  What it
-// held is cleared: references where none are expected would keep others.
+// replace enters the object in a slot again, which now has n bytes at p.  It
+// clears the object, because old references where the copy has none would keep
+// other objects alive.
 static void replace(struct actor *a, unsigned slot, const struct before *b,
 		    void *p, size_t n)
 {
@@ -176,7 +198,8 @@ SHADOW_OP(realloc)
 		shadow_check_words(o);
 	} else {
 		check_grown(&b, p, n);
-		// A collection before the move has found what the object held.
+		// rt_realloc may have collected before it moved the object,
+		// and then found what it held.
 		o->moved = true;
 		shadow_follow(a);
 		replace(a, slot, &b, p, n);
@@ -184,23 +207,26 @@ SHADOW_OP(realloc)
 	free(b.bytes);
 }
 
-// may_share tells whether an object whose size is given may share its memory.
-// Then it cannot be resized.
+// may_share tells whether an object of the given usable size may share its
+// memory.  An object that shares it cannot be resized.
 static bool may_share(const struct shadow_node *o, size_t usable)
 {
 	return o->kind == RT_NOSCAN && !o->kept && usable == 16;
 }
 
 // is_same_anywhere tells whether an object can have n bytes where it is, no
-// matter how the heap is configured.  Guarded objects share nothing, and what
-// is behind a large object depends on the others.
+// matter how the heap is configured.  Whether it can grow depends on what is
+// behind it.  A small object without pointers may share its memory unless it is
+// guarded.  An object that has whole pages never shares them.  If it shrinks it
+// may lose pages, and does not if it is guarded; request_of sees which.
 static bool is_same_anywhere(const struct shadow_node *o, size_t n)
 {
-	return n <= o->n && (o->kind != RT_NOSCAN || o->request > 16);
+	return n <= o->n &&
+	       (o->kind != RT_NOSCAN || o->paged || o->request > 16);
 }
 
-// check_answer compares what rt_resize has returned.  A large object can grow
-// if there is room behind it.
+// check_answer checks what rt_resize has returned.  A large object can grow if
+// there is room behind it.
 static void check_answer(int error, const struct shadow_node *o, size_t usable,
 			 size_t n)
 {
@@ -224,7 +250,8 @@ static void undo(struct actor *a, const struct shadow_node *o,
 	shadow_check_words(o);
 }
 
-// Only programs of a fuzzer keep what others could not do everywhere.
+// A resize that not every configuration permits is undone, except in programs
+// of a fuzzer, which run in one configuration only.
 SHADOW_OP(resize)
 {
 	unsigned slot = op->a % run.nslots;
@@ -258,7 +285,57 @@ SHADOW_OP(finish)
 {
 	if (op->b % 4 == 0)
 		SHADOW_OK(rt_gc());
-	rt_run_finalizers(op->b / 4 % 8);
+	shadow_run_dead(op->b / 4 % 8);
+}
+
+// on_ready may run no destructor.
+static void on_ready(size_t n, void *arg)
+{
+	bool before = shadow_drops_here;
+
+	(void)arg;
+	shadow_drops_here = false;
+	SHADOW_TRUE(n != 0 && !rt_world_stopped());
+	SHADOW_TRUE(rt_run_finalizers(0) == 0);
+	rt_safepoint();
+	shadow_drops_here = before;
+	atomic_u64_add_relaxed(&run.told, 1);
+}
+
+// run_polled runs all destructors, at safepoints if these run any.
+static void run_polled(bool polls)
+{
+	size_t ready = rt_finalizers_ready();
+
+	if (!polls) {
+		rt_safepoint();
+		SHADOW_TRUE(rt_finalizers_ready() == ready);
+		return;
+	}
+	for (size_t i = 0; i <= ready && rt_finalizers_ready() != 0; i++)
+		shadow_poll();
+	SHADOW_TRUE(rt_finalizers_ready() == 0);
+}
+
+// What the second collection finds is told by then.
+SHADOW_OP(poll)
+{
+	bool polls = op->b % 2, tells = op->b / 2 % 2;
+	uint64_t told = atomic_u64_load_relaxed(&run.told);
+	size_t ready = rt_finalizers_ready();
+
+	SHADOW_TRUE(rt_set_finalize_mode(2, NULL, NULL) == RT_EINVAL);
+	SHADOW_OK(
+	    rt_set_finalize_mode(polls ? RT_FINALIZE_POLL : RT_FINALIZE_MANUAL,
+				 tells ? on_ready : NULL, NULL));
+	if (!run.alone)
+		return;
+	SHADOW_OK(rt_gc());
+	SHADOW_OK(rt_gc());
+	if (tells && rt_finalizers_ready() > ready &&
+	    atomic_u64_load_relaxed(&run.told) == told)
+		shadow_fail("no callback was told of destructors");
+	run_polled(polls);
 }
 
 static int is_picked(const void *obj, size_t size, void *arg)
@@ -276,6 +353,7 @@ static void clear_picked(struct actor *a)
 	for (unsigned i = 0; i < run.nslots; i++)
 		if (a->root[i].to && a->root[i].to->picked)
 			shadow_set_root(a, i, SHADOW_NOTHING);
+	shadow_clear_picked_stacks(a);
 	shadow_clear_picked_values(a);
 	shadow_clear_picked_held(a);
 }
@@ -287,7 +365,7 @@ void shadow_drop_now(struct actor *a, const struct shadow_op *op)
 
 	if (op->b % 4 == 1)
 		k = (struct actor_kind){SHADOW_OWNERS_KIND,
-					&shadow_layouts[SHADOW_OWNERS]};
+					&shadow_layouts[SHADOW_OWNERS], 0};
 	if (!shadow_drops(k.layout)) {
 		SHADOW_TRUE(rt_drop_now(k.number, NULL, NULL) == RT_EINVAL);
 		return;
@@ -295,7 +373,9 @@ void shadow_drop_now(struct actor *a, const struct shadow_op *op)
 	shadow_pick(k.number, all);
 	for (unsigned t = 0; t < run.program->actors; t++)
 		clear_picked(&run.actor[t]);
+	shadow_drops_here = true;
 	SHADOW_OK(rt_drop_now(k.number, all ? NULL : is_picked, NULL));
+	shadow_drops_here = false;
 	shadow_forget_picked();
 	shadow_check_all();
 }

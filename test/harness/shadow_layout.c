@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gc/mark/trace.h"
 #include "runtime/pages/arena.h"
 #include "test/harness/shadow_copy.h"
 
@@ -21,13 +22,11 @@ static const rt_value_format behind = {
 static rt_value_format narrow = {0, 0, 1, UINT32_MAX, UINT32_MAX, 0,
 				 3, 8, 0, 0,	      0};
 
-static bool some_deep;
+// Addresses in words.
+static const rt_value_format shifted = {0, 0, 1, UINT64_MAX, UINT64_MAX, 0,
+					3, 8, 0, 0,	     0};
 
-void shadow_layouts_begin(bool deep)
-{
-	some_deep = deep;
-	narrow.base = arena.base - 8; // no object is 0
-}
+static bool some_deep;
 
 uint64_t shadow_encode(const struct shadow_layout *l, uintptr_t address)
 {
@@ -37,6 +36,8 @@ uint64_t shadow_encode(const struct shadow_layout *l, uintptr_t address)
 		return address | UINT64_C(0xfffe000000000000);
 	if (l->format == &narrow)
 		return (address - narrow.base) / 8;
+	if (l->format == &shifted)
+		return address / 8;
 	return address;
 }
 
@@ -62,6 +63,10 @@ bool shadow_decode(const struct shadow_layout *l, uint64_t value, uint64_t tag,
 	if (l->format == &narrow) {
 		*address = narrow.base + 8 * value;
 		return value != 0 && value >> 32 == 0;
+	}
+	if (l->format == &shifted) {
+		*address = 8 * value;
+		return value != 0;
 	}
 	if (l->format == &pair)
 		return tag / 0x40 % 2 == 1;
@@ -114,43 +119,85 @@ static const struct {
 
 // ---- callbacks ----
 
+// The argument of a kind's trace callback.
+struct traced {
+	const struct shadow_layout *layout;
+	uint32_t flags;
+};
+
+static struct traced traced[SHADOW_OWNERS + 1][SHADOW_FLAGS];
+
+__thread bool shadow_collects, shadow_drops_here;
+static unsigned serial; // callbacks of RT_KIND_SERIAL that run
+
+// trace_begin requires what the flags of a kind promise.  What is smaller than
+// 16 bytes leads to no node.
+static const struct shadow_layout *
+trace_begin(const rt_tracer *t, const void *obj, size_t size, const void *arg)
+{
+	const struct traced *k = arg;
+
+	if (k->flags & RT_KIND_SERIAL &&
+	    (__atomic_fetch_add(&serial, 1, __ATOMIC_RELAXED) != 0 ||
+	     !shadow_collects))
+		shadow_fail("a serial callback beside another, or on a thread "
+			    "of the library");
+	if (!shadow_traced_once(k->layout, k->flags))
+		SHADOW_TRUE(k->flags & RT_KIND_ONCE || !rt_trace_first(t));
+	else if (size >= 16)
+		shadow_traced(obj, rt_trace_first(t), t->mode < TRACE_CHECK);
+	return k->layout;
+}
+
+static void trace_end(const void *arg)
+{
+	const struct traced *k = arg;
+
+	if (k->flags & RT_KIND_SERIAL)
+		__atomic_fetch_sub(&serial, 1, __ATOMIC_RELAXED);
+}
+
 // trace_each tells one reference after the other, by the rule of the copy.
 static void trace_each(rt_tracer *t, void *obj, size_t size, void *arg)
 {
-	const struct shadow_layout *l = arg;
+	const struct shadow_layout *l = trace_begin(t, obj, size, arg);
 	const uint64_t *w = obj;
 
 	for (size_t i = 0; i < size / 8; i++)
 		if (shadow_is_value(l, size / 8, i))
 			rt_trace_ptr(t, (void *)(uintptr_t)w[i]);
+	trace_end(arg);
 }
 
 static void trace_all(rt_tracer *t, void *obj, size_t size, void *arg)
 {
-	const struct shadow_layout *l = arg;
+	const struct shadow_layout *l = trace_begin(t, obj, size, arg);
 
 	if (l->format)
 		rt_trace_values(t, obj, (char *)obj + size, l->format);
 	else
 		rt_trace_words(t, obj, (char *)obj + size);
+	trace_end(arg);
 }
 
 static void trace_boxes(rt_tracer *t, void *obj, size_t size, void *arg)
 {
-	const struct shadow_layout *l = arg;
+	const struct shadow_layout *l = trace_begin(t, obj, size, arg);
 	const uint64_t *w = obj;
 
 	for (size_t i = 0; i < size / 8; i++)
 		rt_trace_value(t, w[i], l->format);
+	trace_end(arg);
 }
 
 static void trace_pairs(rt_tracer *t, void *obj, size_t size, void *arg)
 {
-	const struct shadow_layout *l = arg;
+	const struct shadow_layout *l = trace_begin(t, obj, size, arg);
 	uint64_t *w = obj;
 
 	for (size_t i = 0; i + 1 < size / 8; i += 2)
 		rt_trace_pair(t, &w[i + shadow_first(l)], l->format);
+	trace_end(arg);
 }
 
 // The tail of tail_type, behind a fixed part that a bitmap describes.
@@ -225,6 +272,30 @@ const struct shadow_layout shadow_layouts[SHADOW_ALL_LAYOUTS] = {
      .type = &uneven_type},
 };
 
+void shadow_layouts_begin(bool deep)
+{
+	some_deep = deep;
+	narrow.base = arena.base - 8; // no object is 0
+	for (unsigned l = 0; l <= SHADOW_OWNERS; l++)
+		for (unsigned i = 0; i < SHADOW_FLAGS; i++)
+			traced[l][i] = (struct traced){&shadow_layouts[l],
+						       shadow_flags(i)};
+}
+
+const struct shadow_layout *shadow_on_stacks(unsigned i)
+{
+	static const struct shadow_layout l[SHADOW_ON_STACKS] = {
+	    [1] = {"low tags", RT_LAYOUT_WORDS, &low, EVERY},
+	    {"boxes", RT_LAYOUT_WORDS, &box, EVERY},
+	    {"shifted", RT_LAYOUT_WORDS, &shifted, EVERY},
+	    {"pairs", RT_LAYOUT_WORDS, &pair, PAIRS},
+	    {"pairs, tag first", RT_LAYOUT_WORDS, &behind, BEHIND},
+	    {"plain format", RT_LAYOUT_WORDS, &plain, EVERY},
+	};
+
+	return i == 0 ? NULL : &l[i];
+}
+
 size_t shadow_typed_count(const struct shadow_layout *l, size_t *n)
 {
 	const rt_type *type = l->type;
@@ -246,6 +317,14 @@ bool shadow_is_narrow(int kind, const struct shadow_layout *l)
 	       (kind == RT_TYPED && l->type->align == 8);
 }
 
+static void drop_begin(const void *obj)
+{
+	if (rt_is_heap(obj))
+		abort();
+	if (!shadow_drops_here)
+		shadow_fail("a destructor runs where none may");
+}
+
 // drop_once requires that an object is dropped once, and is dead then.
 static void drop_once(void *obj, size_t size, void *arg)
 {
@@ -253,8 +332,7 @@ static void drop_once(void *obj, size_t size, void *arg)
 	char *last = (char *)obj + size - sizeof gone;
 
 	(void)arg;
-	if (rt_is_heap(obj))
-		abort();
+	drop_begin(obj);
 	if (size < sizeof gone)
 		return;
 	if (memcmp(last, &gone, sizeof gone) == 0)
@@ -265,8 +343,7 @@ static void drop_once(void *obj, size_t size, void *arg)
 static void drop_deep(void *obj, size_t size, void *arg)
 {
 	(void)arg;
-	if (rt_is_heap(obj))
-		abort();
+	drop_begin(obj);
 	if (size >= sizeof(uint64_t)) // there is a tag
 		shadow_dropped(obj);
 }
@@ -285,7 +362,40 @@ bool shadow_deep(const struct shadow_layout *l)
 	       l->how != RT_LAYOUT_HEADER && l->how != RT_LAYOUT_INDEX;
 }
 
-rt_kind_desc shadow_describe(const struct shadow_layout *l, int number)
+uint32_t shadow_flags(unsigned i)
+{
+	return (i & 1 ? (uint32_t)RT_KIND_BASE : 0) |
+	       (i & 2 ? (uint32_t)RT_KIND_SERIAL : 0) |
+	       (i & 4 ? (uint32_t)RT_KIND_ONCE : 0);
+}
+
+// Types that a header leads to may have callbacks.
+bool shadow_flags_ok(const struct shadow_layout *l, uint32_t flags)
+{
+	bool calls = l->how == RT_LAYOUT_TRACE || l->how == RT_LAYOUT_HEADER ||
+		     l->how == RT_LAYOUT_INDEX ||
+		     (l->how == RT_LAYOUT_TYPE && l->type->trace);
+
+	return calls || (flags & ~(uint32_t)RT_KIND_BASE) == 0;
+}
+
+bool shadow_traced_once(const struct shadow_layout *l, uint32_t flags)
+{
+	return flags & RT_KIND_ONCE && l->how == RT_LAYOUT_TRACE;
+}
+
+// trace_arg returns the argument of a kind's trace callback.
+static void *trace_arg(const struct shadow_layout *l, uint32_t flags)
+{
+	unsigned i = 0;
+
+	while (shadow_flags(i) != flags)
+		i++;
+	return &traced[l - shadow_layouts][i];
+}
+
+rt_kind_desc shadow_describe(const struct shadow_layout *l, int number,
+			     uint32_t flags)
 {
 	rt_kind_desc d;
 
@@ -302,7 +412,8 @@ rt_kind_desc shadow_describe(const struct shadow_layout *l, int number)
 		d.flags |= RT_KIND_DROP_DEEP;
 		d.drop = drop_deep;
 	}
-	d.arg = l->trace ? (void *)l : NULL;
+	d.flags |= flags;
+	d.arg = l->trace ? trace_arg(l, flags) : NULL;
 	if (l->how == RT_LAYOUT_WORDS)
 		d.format = l->format;
 	if (l->how == RT_LAYOUT_TYPE)

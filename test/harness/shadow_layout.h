@@ -35,15 +35,38 @@ struct shadow_layout {
 
 extern const struct shadow_layout shadow_layouts[SHADOW_ALL_LAYOUTS];
 
+// shadow_on_stacks returns a layout with format number i of those that values
+// may have on stacks, or NULL if it is 0.
+enum { SHADOW_ON_STACKS = 7 };
+const struct shadow_layout *shadow_on_stacks(unsigned i);
+
 // shadow_layouts_begin must be called when there is a new heap.  With deep some
 // layouts have destructors that look at what died with their objects.
 void shadow_layouts_begin(bool deep);
 
-// shadow_describe returns what registers a kind of a layout.
-rt_kind_desc shadow_describe(const struct shadow_layout *l, int number);
+// shadow_describe returns what registers a kind of a layout with some more
+// flags.  shadow_flags returns those of RT_KIND_BASE, RT_KIND_SERIAL and
+// RT_KIND_ONCE that number i of SHADOW_FLAGS stands for, and
+// shadow_flags_ok tells whether the layout permits them.
+enum { SHADOW_FLAGS = 8 };
+uint32_t shadow_flags(unsigned i);
+bool shadow_flags_ok(const struct shadow_layout *l, uint32_t flags);
+rt_kind_desc shadow_describe(const struct shadow_layout *l, int number,
+			     uint32_t flags);
 
-// shadow_typed_count returns how many elements an object of RT_TYPED has that
-// is to have about n bytes.  It sets *n to those that it has.
+// shadow_traced_once tells whether callbacks of a kind look at what
+// RT_KIND_ONCE promises.  Then the first word of its objects leads to the node.
+bool shadow_traced_once(const struct shadow_layout *l, uint32_t flags);
+
+// A destructor requires that its thread has set shadow_drops_here.
+extern __thread bool shadow_drops_here;
+
+// A thread of a program sets shadow_collects; it is false in threads of the
+// library, which trace no object of RT_KIND_SERIAL.
+extern __thread bool shadow_collects;
+
+// shadow_typed_count returns the number of elements of an object of RT_TYPED
+// that should have about *n bytes.  It sets *n to the bytes that it then has.
 size_t shadow_typed_count(const struct shadow_layout *l, size_t *n);
 
 // shadow_is_narrow tells whether 17 to 24 bytes of a kind and a layout take 24.

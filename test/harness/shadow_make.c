@@ -170,7 +170,7 @@ struct shadow_node *shadow_make_of(struct actor *a, const struct actor_kind *k,
 	size_t n = op->n == 0 ? 1 : op->n;
 	void *p;
 
-	// All of a slot: elements end where the object does.
+	// Use the whole slot: elements end where the object does.
 	if (op->b / 8 % 2 && n <= SHADOW_SMALL / 2)
 		n = rt_good_size_of(k->number, n);
 	a->asked = n;
@@ -193,12 +193,40 @@ SHADOW_OP(make)
 	    op);
 }
 
+// flags_of returns flags for a kind, number i of them, if the program has some
+// and the layout permits them.
+static uint32_t flags_of(const struct shadow_layout *l, unsigned i)
+{
+	uint32_t flags = shadow_flags(i % SHADOW_FLAGS);
+
+	if (!(run.program->config & SHADOW_WITH_FLAGS))
+		return 0;
+	return shadow_flags_ok(l, flags) ? flags
+					 : flags & (uint32_t)RT_KIND_BASE;
+}
+
+// refuse_flags requires that flags without an effect are refused.
+static void refuse_flags(const struct actor_kind *k)
+{
+	for (unsigned i = 0; i < SHADOW_FLAGS; i++) {
+		rt_kind_desc d =
+		    shadow_describe(k->layout, k->number, shadow_flags(i));
+
+		if (!shadow_flags_ok(k->layout, shadow_flags(i)))
+			SHADOW_TRUE(rt_kind_register(&d) == RT_EINVAL);
+	}
+}
+
 static void begin_kind(const struct actor_kind *k)
 {
-	rt_kind_desc d = shadow_describe(k->layout, k->number);
+	rt_kind_desc d = shadow_describe(k->layout, k->number, k->flags);
 	int number;
 
-	// A refusal of the bits of dead objects leaves nothing behind.
+	refuse_flags(k);
+	shadow_set_kind(k->number, k->layout, k->flags);
+
+	// If the system refuses memory for the bits of dead objects, nothing
+	// is registered.
 	do
 		number = rt_kind_register(&d);
 	while (number == RT_ENOMEM && run.may_fail);
@@ -214,9 +242,11 @@ void shadow_begin_kinds(struct actor *a)
 		struct actor_kind *k = &a->kind[i];
 
 		k->number = first[i] + (int)a->id;
-		k->layout =
-		    &shadow_layouts[(run.program->config + 7 * a->id + 11 * i) %
-				    SHADOW_LAYOUTS];
+		k->layout = &shadow_layouts[(run.program->config % 256 +
+					     7 * a->id + 11 * i) %
+					    SHADOW_LAYOUTS];
+		k->flags = flags_of(k->layout, run.program->config % 256 +
+						   5 * a->id + 3 * i);
 		begin_kind(k);
 	}
 }
@@ -224,7 +254,7 @@ void shadow_begin_kinds(struct actor *a)
 void shadow_begin_owners(void)
 {
 	const struct actor_kind k = {SHADOW_OWNERS_KIND,
-				     &shadow_layouts[SHADOW_OWNERS]};
+				     &shadow_layouts[SHADOW_OWNERS], 0};
 
 	begin_kind(&k);
 }
@@ -250,8 +280,10 @@ void shadow_change_kind(struct actor *a, const struct shadow_op *op)
 	if (rt_alloc_of(k->number, 24) || rt_alloc_kind(k->number, 40000) ||
 	    rt_kind_unregister(k->number) != RT_ENOENT)
 		shadow_fail("a kind that has ended is used");
-	if (run.program->exact)
+	if (run.program->exact) {
 		k->layout = &shadow_layouts[op->b % SHADOW_LAYOUTS];
+		k->flags = flags_of(k->layout, op->b / SHADOW_LAYOUTS);
+	}
 	begin_kind(k);
 }
 
@@ -284,28 +316,25 @@ static void end_brief(struct actor *a)
 SHADOW_OP(brief)
 {
 	static const int numbers[] = {RT_KIND_ANY, RT_KIND_ANY_ALIGN8};
-	rt_kind_desc d = shadow_describe(
-	    &shadow_layouts[op->b % SHADOW_LAYOUTS], numbers[op->a % 2]);
+	const struct shadow_layout *l = &shadow_layouts[op->b % SHADOW_LAYOUTS];
+	rt_kind_desc d = shadow_describe(l, numbers[op->a % 2],
+					 flags_of(l, op->b / SHADOW_LAYOUTS));
 	size_t n = op->n == 0 ? 1 : op->n;
 
-	// The ledgers of others would miss the flush.
+	// The ledgers of other actors would miss the flush.
 	if (run.program->driver == SHADOW_ORACLE && !run.alone)
 		return;
 	if (a->brief == 0) {
 		int kind = rt_kind_register(&d);
 
 		if (kind == RT_ENOMEM)
-			return; // others have them all
+			return; // other actors have all numbers
 		SHADOW_TRUE(kind >= RT_KIND_FIRST && kind <= RT_KIND_MAX);
 		a->brief = kind;
 		a->asked = n;
 		SHADOW_TRUE(rt_alloc_kind(kind, n));
 		shadow_follow_flushes(a);
-		ledger_alloc_kind(
-		    &a->ledger,
-		    shadow_counted_as(&shadow_layouts[op->b % SHADOW_LAYOUTS],
-				      n),
-		    kind);
+		ledger_alloc_kind(&a->ledger, shadow_counted_as(l, n), kind);
 	}
 	end_brief(a);
 }

@@ -144,8 +144,9 @@ struct shadow_program shadow_spell(enum shadow_driver driver,
 	size_t first, nfaults = 0;
 
 	p.config = input_u8(&in);
+	p.config |= input_u8(&in) << 8;
 	p.align8 = p.config >> 3 & 1;
-	p.exact = driver != SHADOW_ROOTS || p.config >> 7 == 0;
+	p.exact = driver != SHADOW_ROOTS || (p.config >> 7 & 1) == 0;
 	if (driver == SHADOW_LOOKUP)
 		every_size(&p);
 	first = p.nops;

@@ -49,6 +49,11 @@ static uint8_t sweeps(enum shadow_mode mode)
 	}
 }
 
+static const struct shadow_layout *stack_layout(const struct shadow_program *p)
+{
+	return shadow_on_stacks((p->config >> 8 & 7) % SHADOW_ON_STACKS);
+}
+
 static rt_config config_of(const struct shadow_program *p,
 			   enum shadow_mode mode)
 {
@@ -60,6 +65,8 @@ static rt_config config_of(const struct shadow_program *p,
 	c.double_check = RT_CHECK_FATAL;
 	c.scavenge = 0; // a program makes the same calls each time
 	c.align8 = p->align8 != 0;
+	if (stack_layout(p))
+		c.stack_format = stack_layout(p)->format;
 	if (p->exact)
 		c.past_end = 0; // an address on a stack keeps one object
 	if (mode == SHADOW_PLAIN)
@@ -74,6 +81,8 @@ static rt_config config_of(const struct shadow_program *p,
 	c.heap_min = 256 << 10;
 	c.heap_headroom = 0;
 	c.gcstress = mode == SHADOW_STRESS;
+	if (mode == SHADOW_HELPED)
+		c.gcstress = 100; // helpers are called for little work
 	c.poison = mode == SHADOW_STRESS;
 	c.guard_large = mode == SHADOW_GUARDED;
 	c.guard_small = mode == SHADOW_GUARDED ? 2 : 0;
@@ -93,7 +102,7 @@ static void give(const struct shadow_op *op)
 			shadow_share(from->root[op->a % run.nslots]));
 }
 
-// do_met does an operation that needs that all others wait.
+// do_met does an operation for which all other actors must wait.
 static void do_met(const struct shadow_op *op)
 {
 	struct actor *a = &actors[op->actor % run.program->actors];
@@ -142,6 +151,7 @@ static void *act(void *arg)
 	size_t begin = 0;
 
 	shadow_self = a->id;
+	shadow_collects = true;
 	come(a);
 	for (size_t i = 0; i < p->nops; i++) {
 		const struct shadow_op *op = &p->op[i];
@@ -179,10 +189,22 @@ static void act_all(unsigned n)
 
 // ---- the heap ----
 
+// NULL in a program that links what ships; see gc/mark/gain.h.
+void gain_always(bool on) __attribute__((weak));
+
+// help makes markings call helpers even if these do not pay, or ends that.
+static void help(bool on)
+{
+	if (gain_always)
+		gain_always(on);
+	else if (on)
+		shadow_fail("this program cannot make markings call helpers");
+}
+
 // NULL in a program that links what ships; see gc/mark/work.h.
 void work_limit(uint32_t nspans) __attribute__((weak));
 
-// cramp takes the memory away that markers put words into, or gives it back.
+// cramp refuses markers the memory of work buffers, or permits it again.
 static void cramp(bool on)
 {
 	if (work_limit)
@@ -191,8 +213,9 @@ static void cramp(bool on)
 		shadow_fail("this program cannot refuse memory to mark");
 }
 
-// begin makes the heap.  A refusal leaves nothing behind, so begin tries until
-// the faults are used up.  Faults at the head of a program come before that.
+// begin makes the heap.  An rt_init that fails leaves nothing behind, so begin
+// repeats it until the faults are used up.  Before that it does the operations
+// fault at the head of the program.
 static void begin(const rt_config *c)
 {
 	const struct shadow_program *p = run.program;
@@ -251,6 +274,7 @@ void shadow_run(const struct shadow_program *p, enum shadow_mode mode,
 	    .may_fail = has_fault(p),
 	    .guarded = c.guard_large != 0,
 	    .past_end = c.past_end != 0,
+	    .on_stacks = stack_layout(p),
 	};
 	memset(actors, 0, sizeof actors);
 	for (unsigned t = 0; t < p->actors; t++) {
@@ -260,9 +284,11 @@ void shadow_run(const struct shadow_program *p, enum shadow_mode mode,
 	shadow_reset((struct shadow_copy_of){
 	    .align8 = c.align8 != 0,
 	    .guarded = run.guarded,
-	    .deep = p->driver == SHADOW_RANDOM,
+	    .keeps = p->driver != SHADOW_ORACLE,
 	});
+	shadow_collects = true;
 	cramp(mode == SHADOW_CRAMPED);
+	help(mode == SHADOW_HELPED);
 	begin(&c);
 	act_all(p->actors);
 	end();

@@ -7,10 +7,10 @@ struct actor_kind shadow_any_kind(const struct actor *a, unsigned c)
 {
 	switch (c % (2 + KINDS)) {
 	case 0:
-		return (struct actor_kind){RT_NOSCAN, &shadow_layouts[0]};
+		return (struct actor_kind){RT_NOSCAN, &shadow_layouts[0], 0};
 	case 1:
-		return (struct actor_kind){RT_WORDS,
-					   &shadow_layouts[SHADOW_PLAIN_WORDS]};
+		return (struct actor_kind){
+		    RT_WORDS, &shadow_layouts[SHADOW_PLAIN_WORDS], 0};
 	default:
 		return a->kind[c % (2 + KINDS) - 2];
 	}
@@ -54,6 +54,40 @@ SHADOW_OP(many)
 					 .kind = k.number,
 					 .layout = k.layout,
 				     });
+	}
+}
+
+// More references than a marker keeps to itself, so others take some, or there
+// is no room for them.
+enum { STAR = 600, POINT_BYTES = 48 };
+
+static struct shadow_node *take_of(struct actor *a, unsigned slot,
+				   const struct actor_kind *k, size_t n,
+				   bool wide)
+{
+	a->asked = n;
+	return shadow_take(a, slot,
+			   (struct shadow_made){
+			       .owner = a->id,
+			       .p = rt_alloc_kind(k->number, n),
+			       .n = n,
+			       .kind = k->number,
+			       .layout = k->layout,
+			       .wide = wide,
+			   });
+}
+
+SHADOW_OP(star)
+{
+	const struct actor_kind *k = &a->kind[op->b % KINDS];
+	unsigned slot = op->a % run.nslots, next = (slot + 1) % run.nslots;
+	struct shadow_node *o = take_of(a, slot, k, 8 * (STAR + 1), true);
+
+	for (unsigned i = 0; o && i < o->nwords; i++) {
+		if (!shadow_refers(o, i))
+			continue;
+		take_of(a, next, k, 1 + op->n % POINT_BYTES, false);
+		shadow_set(o, i, shadow_share(a->root[next]));
 	}
 }
 

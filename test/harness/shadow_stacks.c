@@ -1,8 +1,8 @@
 // shadow_stacks.c - operations of stacks that the actor has registered.
 //
-// A value stack is host memory whose part in use is known exactly.  What the
-// other part holds is a root no more, although the references are still there.
-// Some have registers.  A fiber is a stack of C: its frames hold no references
+// A value stack is host memory whose part in use is known exactly.  The
+// references in the other part are still there, but they are not roots.  Some
+// have registers.  A fiber is a stack of C: its frames hold no references
 // but the values, which are in an array, and the registers, which are variables
 // with names.  What an owned stack holds can be reached through the objects
 // that own it.
@@ -42,23 +42,53 @@ static bool is_used(const struct actor_stack *s, unsigned k)
 	return k >= SHADOW_VALUES || (k >= s->copy.begin && k < s->copy.end);
 }
 
-// set_value changes a value, or a register.  Whatever its tag is, a word of a
-// stack that grows down counts.
-static void set_value(struct actor_stack *s, unsigned k, struct shadow_word w)
+static bool is_register(unsigned k)
+{
+	return k >= SHADOW_VALUES;
+}
+
+// set_value_as changes a value, or a register, which is encoded as a value of a
+// layout.  A word of a stack that grows down counts whatever its tag is.
+static void set_value_as(struct actor_stack *s, unsigned k,
+			 struct shadow_word w, const struct shadow_layout *as)
 {
 	unsigned step = shadow_step(s->layout), first = shadow_first(s->layout);
 	uintptr_t value = shadow_value(w);
 
 	s->copy.held[k] = w;
-	if (k >= SHADOW_VALUES) {
+	s->as[k] = as;
+	if (w.to)
+		value = shadow_encode(as, value);
+	if (is_register(k)) {
 		s->registers[k - SHADOW_VALUES] = value;
 		return;
 	}
-	s->word[k * step + first] =
-	    w.to ? shadow_encode(s->layout, value) : value;
+	s->word[k * step + first] = value;
 	if (step == 2)
 		s->word[k * step + !first] =
 		    shadow_tag(s->layout, is_up(s) ? w.to != NULL : k % 2 == 0);
+}
+
+static void set_value(struct actor_stack *s, unsigned k, struct shadow_word w)
+{
+	set_value_as(s, k, w,
+		     is_register(k) ? &shadow_layouts[SHADOW_PLAIN_WORDS]
+				    : s->layout);
+}
+
+// encoding chooses how a reference is encoded in a heap with a format for
+// stacks.  A stack that grows down, and its registers, are read plainly, in the
+// format of the stack and in that of the heap.
+static const struct shadow_layout *encoding(const struct actor_stack *s,
+					    unsigned k, unsigned how)
+{
+	const struct shadow_layout *words = &shadow_layouts[SHADOW_PLAIN_WORDS];
+
+	if (!run.on_stacks || is_up(s) || (is_fiber(s) && is_register(k)))
+		return is_register(k) ? words : s->layout;
+	if (how % 3 == 1)
+		return run.on_stacks;
+	return how % 3 == 2 ? words : s->layout;
 }
 
 // value_held returns what the memory of value k should be.
@@ -66,9 +96,7 @@ static uintptr_t value_held(const struct actor_stack *s, unsigned k)
 {
 	uintptr_t value = shadow_value(s->copy.held[k]);
 
-	return s->copy.held[k].to && k < SHADOW_VALUES
-		   ? shadow_encode(s->layout, value)
-		   : value;
+	return s->copy.held[k].to ? shadow_encode(s->as[k], value) : value;
 }
 
 static uintptr_t value_at(const struct actor_stack *s, unsigned k)
@@ -119,17 +147,31 @@ static RT_NOINLINE void wipe(void)
 		bytes[i] = 0;
 }
 
-// hide leaves the object of a slot to the stack that the caller runs on.  It
-// does nothing in a program whose threads have no stacks that are roots.
-static void *hide(struct actor *a, unsigned i)
+// hide empties a slot, so that only the stack that the caller runs on refers to
+// its object.  It does nothing in a program where stacks are no roots.
+static RT_NOINLINE uintptr_t hide(struct actor *a, unsigned i)
 {
-	return run.program->exact ? NULL : shadow_take_base(a, i);
+	const struct shadow_node *o = a->root[i].to;
+	uintptr_t inside;
+
+	if (run.program->exact || !shadow_take_base(a, i))
+		return 0;
+	inside = o->at + o->n / 2;
+	return run.on_stacks ? shadow_encode(run.on_stacks, inside) : inside;
 }
 
-static void unhide(struct actor *a, unsigned i, const void *base)
+static void unhide(struct actor *a, unsigned i, uintptr_t held)
 {
-	if (!run.program->exact)
-		shadow_put_back(a, i, base);
+	if (run.program->exact)
+		return;
+	if (held != 0 && run.on_stacks) {
+		shadow_decode(run.on_stacks, held,
+			      shadow_tag(run.on_stacks, true), &held);
+		// A format may drop the low bits of an address.  A guarded
+		// object of few bytes begins at any.
+		held |= a->root[i].to->at & 7;
+	}
+	shadow_put_back(a, i, (const void *)held);
 }
 
 static bool forks(const struct shadow_op *op)
@@ -141,13 +183,14 @@ static bool forks(const struct shadow_op *op)
 static RT_NOINLINE void on_fiber(struct actor *a, const struct shadow_op *op)
 {
 	unsigned i = (op->a + 2) % run.nslots;
-	void *held;
+	uintptr_t held;
 
 	if (forks(op)) {
 		shadow_do_fork(a, op);
 		return;
 	}
 	held = hide(a, i);
+	wipe(); // of the address
 	if (op->b / 2 % 2)
 		shadow_do_alloc(a, op);
 	else if (op->b / 4 % 2)
@@ -173,8 +216,8 @@ static RT_NO_SANITIZE void run_fiber(struct fiber *f)
 	}
 }
 
-// switch_to runs a fiber until it yields.  *own are the frames of the actor's
-// own stack meanwhile.
+// switch_to runs a fiber until it yields.  Meanwhile *own has the frames of the
+// actor's own stack.
 static void switch_to(struct actor_stack *s, rt_frame **own)
 {
 	*own = rt_frames_save();
@@ -199,16 +242,16 @@ static rt_stack *own_stack(struct actor_stack *s, rt_frame **frames)
 	return own;
 }
 
-// A slot is on the actor's own stack alone meanwhile.  An exact thread has no
-// roots on the stack that it runs on, although that is registered, but those
-// with names.
+// Meanwhile only the actor's own stack refers to the object of one slot.  An
+// exact thread has no roots on the stack that it runs on, even if the stack is
+// registered, except variables with names.  So the fiber's values are cleared.
 SHADOW_OP(resume)
 {
 	struct actor_stack *s = &a->stacks[op->c % ACTOR_STACKS];
 	unsigned i = (op->a + 4) % run.nslots;
 	rt_frame *frames = NULL;
 	rt_stack *own = NULL;
-	void *held = NULL;
+	uintptr_t held = 0;
 
 	if (!is_fiber(s))
 		return;
@@ -216,8 +259,12 @@ SHADOW_OP(resume)
 		set_value(s, k, SHADOW_NOTHING);
 	if (!forks(op))
 		held = hide(a, i);
+	wipe();
 	if (op->b % 2)
 		own = own_stack(s, &frames);
+	if (own)
+		SHADOW_TRUE(rt_thread_set_stack(s->fiber.lo, s->fiber.hi) ==
+			    RT_ESTATE);
 	s->op = op;
 	switch_to(s, &frames);
 	if (own)
@@ -246,6 +293,29 @@ static void begin_values(struct actor_stack *s, bool any_sp)
 	if (is_up(s) && !any_sp)
 		s->copy.end = 0;
 	set_pointer(s, false);
+}
+
+// Meanwhile nothing of the actor's own stack is scanned.
+SHADOW_OP(strange)
+{
+	struct actor_stack *s = &a->strange;
+	void *own[2], *set[2];
+	rt_frame *frames;
+
+	a->idle = run.program->exact;
+	if (a->idle)
+		return;
+	memset(s, 0, sizeof *s);
+	s->actor = a;
+	begin_fiber(s);
+	s->op = op;
+	SHADOW_OK(rt_thread_stack(a->self, &own[0], &own[1]));
+	SHADOW_OK(rt_thread_set_stack(s->fiber.lo, s->fiber.hi));
+	SHADOW_OK(rt_thread_stack(a->self, &set[0], &set[1]));
+	SHADOW_TRUE(set[0] == s->fiber.lo && set[1] == s->fiber.hi);
+	switch_to(s, &frames);
+	SHADOW_OK(rt_thread_set_stack(own[0], own[1]));
+	fiber_free(&s->fiber);
 }
 
 static rt_stack_desc describe(struct actor_stack *s)
@@ -287,6 +357,7 @@ static void begin_stack(struct actor *a, struct actor_stack *s,
 	    &shadow_layouts[SHADOW_PLAIN_WORDS + op->c % formats[shape]];
 	if (shape == DOWN_REGISTERS)
 		s->registers = s->saved;
+	s->copy.place = is_up(s) ? SHADOW_ANY : SHADOW_STACK;
 	s->fixed = shape != FIBER && op->b / SHAPES / 2 % 4 == 0;
 	s->copy.end = SHADOW_VALUES;
 	if (shape == FIBER)
@@ -331,9 +402,11 @@ SHADOW_OP(push)
 	if (!s->copy.registered || !w.to)
 		return;
 	k = op->b % nvalues(s);
+	if (w.to->based && !is_up(s))
+		w.value = (size_t)op->b * op->c % w.to->n;
 	if (s->flags & RT_STACK_EXACT || (is_fiber(s) && k >= SHADOW_VALUES))
 		w.value = 0;
-	set_value(s, k, shadow_share(w));
+	set_value_as(s, k, shadow_share(w), encoding(s, k, op->b / nvalues(s)));
 }
 
 SHADOW_OP(top)
@@ -377,6 +450,7 @@ SHADOW_OP(pop)
 {
 	const struct shadow_node *o = a->root[op->c % run.nslots].to;
 	struct actor_stack *s = &a->stacks[op->c % ACTOR_STACKS];
+	struct shadow_word w;
 	unsigned k;
 
 	if (o && o->owner == a->id && o->stack)
@@ -391,13 +465,16 @@ SHADOW_OP(pop)
 	if (value_at(s, k) != value_held(s, k))
 		shadow_fail("value %u of a stack is %#lx", k,
 			    (long)value_at(s, k));
-	shadow_set_root(a, op->a % run.nslots, s->copy.held[k]);
+	w = s->copy.held[k];
+	if (w.to && w.to->based)
+		w.value %= SHADOW_BASE;
+	shadow_set_root(a, op->a % run.nslots, w);
 }
 
 // ---- owners ----
 
-// Until now the stack may have belonged to an object that is dead, and have
-// held what died with it.
+// Until now the stack may have belonged to an object that is dead.  Then it may
+// hold objects that died with that one.
 static void own(struct shadow_node *o, struct actor_stack *s)
 {
 	if (!s->copy.registered)
@@ -409,7 +486,7 @@ static void own(struct shadow_node *o, struct actor_stack *s)
 SHADOW_OP(owner)
 {
 	const struct actor_kind k = {SHADOW_OWNERS_KIND,
-				     &shadow_layouts[SHADOW_OWNERS]};
+				     &shadow_layouts[SHADOW_OWNERS], 0};
 	struct shadow_op of = *op;
 	struct shadow_node *o;
 
@@ -437,11 +514,11 @@ void shadow_reach_stacks(const struct actor *a)
 
 		for (unsigned k = 0; k < nvalues(s); k++)
 			if (s->copy.registered && !is_owned(s) && is_used(s, k))
-				shadow_reach(s->copy.held[k], false);
+				shadow_reach(s->copy.held[k], s->copy.place);
 	}
 }
 
-void shadow_clear_picked_values(struct actor *a)
+void shadow_clear_picked_stacks(struct actor *a)
 {
 	for (unsigned i = 0; i < ACTOR_STACKS; i++) {
 		struct actor_stack *s = &a->stacks[i];

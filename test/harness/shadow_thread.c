@@ -61,7 +61,7 @@ SHADOW_OP(region)
 
 SHADOW_OP(safepoint)
 {
-	rt_safepoint();
+	shadow_poll();
 }
 
 // ---- frames, and stretches without collection ----
@@ -153,8 +153,8 @@ SHADOW_OP(stack)
 
 // ---- forks ----
 
-// in_child: the others are gone in the middle of what they did, so only what
-// the actor holds is compared.
+// in_child compares only what the actor holds, because the other actors are
+// gone in the middle of their operations.
 static RT_NORETURN void in_child(struct actor *a)
 {
 	alarm(CHILD_SECONDS);

@@ -48,6 +48,11 @@ SHADOW_OP(copy)
 
 	if (w.to)
 		w.value = op->n % w.to->n;
+	// This may be no reference.
+	if (w.to && w.to->based && w.value >= SHADOW_BASE)
+		w = run.wild
+			? (struct shadow_word){NULL, shadow_value(w)}
+			: (struct shadow_word){w.to, w.value % SHADOW_BASE};
 	shadow_set_root(a, op->a % run.nslots, w);
 }
 
@@ -116,14 +121,20 @@ SHADOW_OP(wild)
 		shadow_set(o, op->b % o->nwords, w);
 }
 
-// A word of a stack that equals the end of an object keeps it.
+// A word of a stack that equals the end of an object keeps it.  One in the
+// format of stacks does so whatever is beside it.
 static void reach_junk(uintptr_t p)
 {
 	struct shadow_node *o = shadow_find(p - 1);
+	uintptr_t address;
 
-	shadow_reach((struct shadow_word){NULL, p}, false);
+	if (run.on_stacks &&
+	    shadow_decode(run.on_stacks, p, shadow_tag(run.on_stacks, true),
+			  &address))
+		shadow_reach((struct shadow_word){NULL, address}, SHADOW_STACK);
+	shadow_reach((struct shadow_word){NULL, p}, SHADOW_STACK);
 	if (run.past_end && o && o->base + o->size == p)
-		shadow_reach((struct shadow_word){o, 0}, false);
+		shadow_reach((struct shadow_word){o, 0}, SHADOW_STACK);
 }
 
 SHADOW_OP(junk)
@@ -136,6 +147,8 @@ SHADOW_OP(junk)
 		next.c += 5 * i;
 		next.n += op->n / 256 * i;
 		junk[i] = shadow_wild_word(&next);
+		if (run.on_stacks && i % 2)
+			junk[i] = shadow_encode(run.on_stacks, junk[i]);
 	}
 	__asm__ volatile("" : : "r"(junk) : "memory");
 	shadow_gc();
@@ -265,7 +278,7 @@ SHADOW_OP(tell)
 void shadow_reach_held(const struct actor *a)
 {
 	for (unsigned i = 0; i < 2 * HANDLES; i++)
-		shadow_reach(a->held[i], false);
+		shadow_reach(a->held[i], SHADOW_ANY);
 }
 
 void shadow_clear_picked_held(struct actor *a)

@@ -96,7 +96,8 @@ static uint64_t begin_class(struct heapstats_delta *d, unsigned c,
 	return first * sizeclass_table[c].size;
 }
 
-// begin_totals: odd classes come to 2^32, even ones and large objects to 2^64.
+// begin_totals makes odd classes come to 2^32, and even ones and large objects
+// to 2^64.
 static void begin_totals(void)
 {
 	struct heapstats_delta *d = heapstats_acquire(NULL);
@@ -263,7 +264,7 @@ static void check_object(const void *p)
 	expect(tag % 2 == 1 && rt_size((void *)(uintptr_t)p) >= tag >> 1);
 }
 
-// random_size: sizes shift from round to round.
+// random_size returns a size.  Sizes shift from round to round.
 static size_t random_size(struct worker *w)
 {
 	static const size_t most[] = {128, 2048, 32768, 300000};

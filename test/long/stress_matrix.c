@@ -7,11 +7,11 @@
 // and never fall, children of forks have a heap that works, and every thread
 // that attached has detached.
 //
-// The default is a set of cells in which every two choices of two axes meet;
-// RT_MATRIX=full: all cells, of the axes from FIBERS on by turns.  RT_SEED
-// replays the choices of threads, RT_STRESS_STEPS changes how many steps a
-// thread makes in a cell of few.  With fewer than LEAST_STEPS a deed may come
-// in no cell.
+// The default is a set of cells in which every two choices of two axes meet.
+// RT_MATRIX=full runs all cells; in these, the axes from FIBERS on take their
+// choices by turns.  RT_SEED replays the choices of threads.  RT_STRESS_STEPS
+// changes how many steps a thread makes in a cell of few threads.  With fewer
+// than LEAST_STEPS some deed may be done in no cell.
 #include <errno.h>
 #include <inttypes.h>
 #include <pthread.h>
@@ -49,8 +49,8 @@ enum axis {
 	CHOICES = 5, // at most, of an axis
 };
 
-// All data of a program with a sanitizer is too much for each collection, and
-// not every C library has one that can be unloaded.
+// A program with a sanitizer has too much static data to scan it in each
+// collection.  Not every C library has a part that can be unloaded.
 #if defined(__GLIBC__)
 enum { LIBRARIES_CHOICES = RT_TSAN || RT_ASAN ? 1 : 2 };
 #else
@@ -470,7 +470,8 @@ static pthread_t start_thread(void *(*fn)(void *), uintptr_t arg)
 	return thread;
 }
 
-// steps_of_each: many mutators make about as many steps as four do.
+// steps_of_each returns how many steps each mutator makes.  Many mutators make
+// about as many in all as FEW do.
 static uint32_t steps_of_each(void)
 {
 	uint32_t steps = run.wanted;

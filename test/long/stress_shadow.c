@@ -29,8 +29,8 @@ enum {
 	SHORT_OPS = 400, // of a program with an error
 	SHORTEST = 4,	 // of those it is made of, at most
 	MODES = 6,	 // that each program is run in
-	// So many contain each operation.  The rarest is done in one of 8000,
-	// and only by single actors.
+	// So many operations contain every sort of operation.  The rarest sort
+	// is one operation in 8000, and only single actors do it.
 	COVERING_OPS = 168000,
 };
 
@@ -43,7 +43,10 @@ static struct shadow_program random_program(struct rng *r, unsigned i,
 	p.actors = 1 + i % SHADOW_THREADS;
 	p.align8 = i / SHADOW_THREADS % 2;
 	p.exact = i % 3 != 2;
-	p.config = i; // which layouts the kinds have
+	// Which layouts and flags the kinds have, and the format on stacks.
+	p.config = i % 256 | i % SHADOW_ON_STACKS << 8;
+	if (i % 5 != 4)
+		p.config |= SHADOW_WITH_FLAGS;
 	return p;
 }
 

@@ -9,7 +9,7 @@
 // way out.  Spin reports such a state ("invalid end state").
 //
 // Mutants, each of which must be found:
-// mutant TWO_LEAD: a thread that asks leads though another does
+// mutant TWO_LEAD: a thread that asks leads though another thread leads
 // mutant NOT_QUEUED: a thread that finds a leader does not join the queue
 // mutant TAKEN_LATE: the queue is taken when the world has started
 // mutant LEAD_DROPPED: a leader ends without looking at the queue

@@ -154,8 +154,8 @@ inline retire(p, word)
 	span[p] = NONE
 }
 
-// mcache_next: mspan_find_run, clearing, mspan_take_run.  The lineword that the
-// cursor has read is that of the line: no other thread changes it meanwhile.
+// mcache_next: mspan_find_run, clearing, mspan_take_run.  The cursor's copy of
+// the lineword is up to date, because no other thread changes it meanwhile.
 // C: mcache_next, mspan_find_run, mspan_take_run
 // at: MCACHE_NEXT_RUN, MCACHE_NEXT_NEAR
 inline next_run(p, word)

@@ -25,12 +25,12 @@
 // mutant MIXED_NOT: what a batch has dropped does not stay with its rest
 // mutant CONDEMNED_NOT: the end of a batch frees what was picked alive
 // mutant CLEAR_FIRST: an object that changes its turn loses the old one first
-// mutant MOVES_LAST: it is counted as moved when it has lost the old one
+// mutant MOVES_LAST: such an object counts as moved after it lost the old one
 // mutant MOVES_NOT_READ: a look-up does not see that objects moved
 // mutant MOVES_LATE: a look-up reads a turn before it reads the moves
 // mutant FORK_KEPT: a lost thread still runs destructors
 // mutant FORK_PICKED: what a lost rt_drop_now had picked is still picked
-// mutant FORK_DIES: what it had picked alive waits for its drop
+// mutant FORK_DIES: what a lost rt_drop_now picked alive waits for its drop
 
 #define OBJECTS 3
 #define COLLECTIONS 2

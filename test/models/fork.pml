@@ -14,8 +14,9 @@
 // there.  Then the parent continues.
 //
 // The value of a lock is the thread that holds it.  A stop is one word here
-// (stw.pml shows the real one).  Marking and sweeping are what a helper does
-// that comes too late to find anything (marking.pml, bits.pml).
+// (stw.pml shows the real one).  Of marking and sweeping the model has only the
+// steps of a helper that comes too late to find anything (marking.pml and
+// bits.pml show the rest).
 //
 // Mutants, each of which must be found:
 // mutant UNSTOPPED: a fork does not stop the world
@@ -169,7 +170,7 @@ inline provide()
 }
 
 // C: rt_fini, worker_fini
-// at: SEMA_ACQUIRE, WORKER_MAIN_LEFT
+// at: SEMA_ACQUIRE, SERVE_LEFT
 inline end_heap(ticket)
 {
 	state[HOST] = BLOCKED;
@@ -220,8 +221,8 @@ proctype Host()
 	fi
 }
 
-// C: worker_main, proc_attach, proc_detach, work_join, sweep_chunk
-// at: WORKER_MAIN, WORKER_MAIN_RUNS, WORKER_MAIN_LEFT
+// C: libthread_main, serve, proc_attach, proc_detach, work_join, sweep_one
+// at: LIBTHREAD_MAIN, LIBTHREAD_MAIN_RUNS, SERVE_LEFT
 // at: WORK_JOIN, SWEEP_ONE
 proctype Helper()
 {
@@ -309,17 +310,17 @@ inline locks_take()
 #endif
 }
 
-#define LET_GO(lock) lock == FORKER -> lock = 0
+#define RELEASE(lock) lock == FORKER -> lock = 0
 
 // C: locks_release, work_fork_unlock, heapstats_fork_unlock, handlers_fork_unlock
 // at: FORK_RESUME
 inline locks_release()
 {
-	atomic { if :: LET_GO(handlers) :: else fi }
-	atomic { if :: LET_GO(stats) :: else fi }
-	atomic { if :: LET_GO(reader) :: else fi }
-	atomic { if :: LET_GO(work) :: else fi }
-	atomic { if :: LET_GO(procs) :: else fi }
+	atomic { if :: RELEASE(handlers) :: else fi }
+	atomic { if :: RELEASE(stats) :: else fi }
+	atomic { if :: RELEASE(reader) :: else fi }
+	atomic { if :: RELEASE(work) :: else fi }
+	atomic { if :: RELEASE(procs) :: else fi }
 }
 
 #define MINE(lock) (lock == 0 || lock == FORKER)

@@ -3,8 +3,14 @@
 // Models runtime/spans/freelist.c and what runtime/spans/mcache.c does with it.
 // One span, cached by thread 0, which changes the allocword by plain stores.
 // Both threads free any object; each lists what it frees, and allocates from its
-// list first.  Only thread 0 takes new slots.  A stop flushes both caches: first
-// all allocations are published, then the lists are freed.
+// list first.  Only thread 0 takes new slots.  A list becomes full at any length,
+// and is then shared; a thread without a list takes some of the shared one.  A
+// stop flushes both caches: all allocations are published, and all lists are
+// shared, then the shared list is freed.
+//
+// Thread 0 also forks in the stop.  The child has no thread 1.  What it does
+// then is one step (fork.pml), on copies: it flushes the cache of thread 1, and
+// collects.  Then the parent continues.
 //
 // Mutants, each of which must be found:
 // mutant BIT_AT_ONCE: a free clears the alloc bit while the owner may store it
@@ -13,16 +19,25 @@
 // mutant SEAL_STAYS: a slot that is taken off a list keeps its seal
 // mutant PAIR_APART: the free of a reused slot is published before its malloc
 // mutant LIST_FORGOTTEN: a flush leaves a list
+// mutant SHARE_UNLOCKED: a share takes no lock
+// mutant GATHER_UNLOCKED: a thread takes from the shared list without a lock
+// mutant SHARE_SILENT: a share does not say that there is something to free
+// mutant HOLDER_POLLS: a thread polls while it holds the lock
+// mutant FORK_UNSTOPPED: a fork does not stop the other thread
+// mutant LOST_KEPT: the child leaves the cache of the lost thread as it is
 
 #define SLOTS 3
 #define NONE SLOTS
-#define STEPS 5 // of each thread
+#define STEPS 4 // of each thread
 
 byte word; // alloc bits
 bool cached = true;
 byte link[SLOTS];
 bool sealed[SLOTS];
 byte head[2] = NONE;
+byte shared = NONE; // head of the shared list
+bool any;	    // it may have slots
+bool lock;	    // of the two
 byte reused[2];	    // not yet published
 byte taken;	    // by thread 0 from the span, not yet published
 byte mallocs, frees; // published
@@ -32,6 +47,9 @@ bool stop, polled[2];
 
 // Ghosts.
 bool live[SLOTS];
+
+// Of the step of a child.
+hidden byte w_child, mallocs_child, frees_child, list;
 
 #define BIT(s) (1 << (s))
 
@@ -123,6 +141,85 @@ inline publish_reused(me)
 #endif
 }
 
+// C: mutex_lock
+// at: MUTEX_LOCK, MUTEX_SLEEP
+inline take_lock()
+{
+	atomic { !lock -> lock = true }
+}
+
+// C: freelist_share
+// at: FREELIST_SHARE, FREELIST_SHARE_SPLICED
+inline share(me, s)
+{
+#ifndef SHARE_UNLOCKED
+	take_lock();
+#endif
+	atomic {
+		s = head[me];
+		do
+		:: link[s] != NONE -> s = link[s]
+		:: else -> break
+		od;
+		link[s] = shared
+	}
+#ifdef HOLDER_POLLS
+	poll(me);
+#endif
+	atomic {
+		shared = head[me];
+#ifndef SHARE_SILENT
+		any = true;
+#endif
+		s = 0
+	}
+#ifndef SHARE_UNLOCKED
+	lock = false;
+#endif
+	head[me] = NONE
+}
+
+// As many slots as there is room for, or all.
+// C: freelist_gather, cut
+// at: FREELIST_GATHER
+inline gather(me, s)
+{
+#ifndef GATHER_UNLOCKED
+	take_lock();
+#endif
+	s = shared;
+	if
+	:: s != NONE ->
+		atomic {
+			head[me] = s;
+			do
+			:: link[s] != NONE -> s = link[s]
+			:: break
+			od;
+			shared = link[s];
+			link[s] = NONE;
+			s = 0
+		}
+	:: else -> s = 0
+	fi;
+#ifndef GATHER_UNLOCKED
+	lock = false
+#endif
+}
+
+// C: proc_block, proc_unblock
+// at: PROC_BLOCK, PROC_UNBLOCK
+inline poll(me)
+{
+	if
+	:: stop ->
+		polled[me] = true;
+		!stop;
+		polled[me] = false
+	:: else
+	fi
+}
+
 // A host frees an object twice only as long as nothing else has its memory.
 #define MAY_FREE(s) (live[s] || sealed[s])
 
@@ -137,43 +234,43 @@ proctype thread(byte me)
 		n--;
 		if
 		:: head[me] != NONE -> pop(me, s)
+		:: head[me] == NONE && shared != NONE -> gather(me, s)
 		:: head[me] == NONE && me == 0 -> take(s, w)
+		:: head[me] != NONE -> share(me, s)
 		:: MAY_FREE(0) -> release(me, 0, w)
 		:: MAY_FREE(1) -> release(me, 1, w)
 		:: MAY_FREE(2) -> release(me, 2, w)
 		:: publish_reused(me)
 		fi
-	:: stop ->
-		polled[me] = true;
-		!stop;
-		polled[me] = false
+	:: stop -> poll(me)
 	:: n == 0 && !stop -> break
 	od;
 	polled[me] = true
 }
 
-// C: free_slot
+// C: freelist_free_shared, free_slot
 // in: flush
-inline free_list(me)
+inline free_shared()
 {
 	do
-	:: head[me] != NONE ->
+	:: any && shared != NONE ->
 		atomic {
 			assert(!cached);
-			assert(word & BIT(head[me]));
-			word = word & ~BIT(head[me]);
-			sealed[head[me]] = false;
-			head[me] = link[head[me]];
+			assert(word & BIT(shared));
+			word = word & ~BIT(shared);
+			sealed[shared] = false;
+			shared = link[shared];
 			frees++;
 			assert(frees <= mallocs)
 		}
 	:: else -> break
-	od
+	od;
+	any = false
 }
 
-// C: mcache_flush, mcache_retire_slot
+// C: mcache_flush, share_freed
 // at: MCACHE_RETIRE_SLOT
-inline flush(me)
+inline flush(me, s)
 {
 	publish_reused(me);
 	if
@@ -182,11 +279,72 @@ inline flush(me)
 		taken = 0;
 		cached = false
 	:: else
+	fi;
+	if
+#ifndef LIST_FORGOTTEN
+	:: head[me] != NONE -> share(me, s)
+#endif
+	:: else
 	fi
 }
 
-// mcache_flush_all; then what marking and statistics rely on.
+// What marking and statistics rely on.
+// C: none
+inline check_all(w, m, f)
+{
+	s = 0;
+	do
+	:: s < SLOTS ->
+		assert(live[s] == ((w >> s) & 1));
+		s++
+	:: else -> break
+	od;
+	s = 0;
+	assert(m - f == live[0] + live[1] + live[2])
+}
+
+// The child flushes the cache that it lost, then its own, and frees all lists.
+// C: delete_caches, mcache_flush_all
+// at: FORK_PREPARE
+inline fork_child(s)
+{
+	d_step {
+		assert(!lock); // a flush would wait for it
+		w_child = word;
+		mallocs_child = mallocs + taken + reused[0];
+		frees_child = frees + reused[0];
+		list = 0;
+		do
+		:: list < 3 ->
+			if
+			:: list == 0 -> s = head[0]
+			:: list == 1 ->
+				s = NONE;
+#ifndef LOST_KEPT
+				mallocs_child = mallocs_child + reused[1];
+				frees_child = frees_child + reused[1];
+				s = head[1]
+#endif
+			:: else -> s = shared
+			fi;
+			do
+			:: s != NONE ->
+				assert(w_child & BIT(s));
+				w_child = w_child & ~BIT(s);
+				frees_child++;
+				s = link[s]
+			:: else -> break
+			od;
+			list++
+		:: else -> break
+		od;
+		check_all(w_child, mallocs_child, frees_child)
+	}
+}
+
+// mcache_flush_all.
 // C: mcache_flush_all
+// at: PROC_STOP_ALL_ASKED
 active proctype stopper()
 {
 	byte s;
@@ -194,28 +352,24 @@ active proctype stopper()
 	run thread(0);
 	run thread(1);
 	stop = true;
+#ifdef FORK_UNSTOPPED
+	polled[0];
+	fork_child(s);
+	polled[1];
+#else
 	polled[0] && polled[1];
-	flush(1);
+	fork_child(s);
+#endif
+	flush(1, s);
 #ifdef LISTS_FIRST
 	cached = false;
-	free_list(1);
+	free_shared();
 #endif
-	flush(0);
-	free_list(0);
-#ifndef LIST_FORGOTTEN
-	free_list(1);
-#endif
-	atomic {
-		s = 0;
-		do
-		:: s < SLOTS ->
-			assert(live[s] == ((word >> s) & 1));
-			assert(!sealed[s]);
-			s++
-		:: else -> break
-		od;
-		assert(mallocs - frees == live[0] + live[1] + live[2]);
-		s = 0;
+	flush(0, s);
+	free_shared();
+	d_step {
+		check_all(word, mallocs, frees);
+		assert(!sealed[0] && !sealed[1] && !sealed[2]);
 		cached = true
 	}
 	stop = false

@@ -2,9 +2,9 @@
 //
 // Models gc/mark/work.c, grey_set, grey_keep and grey_publish of
 // gc/mark/grey.h, drain_stack and look_around of gc/mark/drain.c, and mark_all,
-// mark_help and finish of gc/mark/mark.c.  An opener marks twice, the second time in two rounds, as
-// after an overflow.  Two helpers come at any time, or not at all: late in a
-// marking, in the next one, or between the two.
+// mark_help and finish of gc/mark/mark.c.  An opener marks twice, the second
+// time in two rounds, as after an overflow.  Two helpers come at any time, or
+// not at all: late in a marking, in the next one, or between the two.
 //
 // One object of the second marking has RT_KIND_SERIAL: the marker that marks it
 // leaves it to the opener, by an offer.

@@ -2,10 +2,10 @@
 //
 // Models gc/mark/overflow.c, scan_overflow, and the rounds of finish_overflow
 // in gc/mark/mark.c.  Markers take objects from one set; marking.pml has how
-// they share them.  What an object refers to may have no room: then its page is
-// noted.  Any marker may lower the flag and take bits at any time, where the C
-// code does so only in rounds.  One object may be scanned again by the opener
-// only, when no other marker is busy.
+// they share them.  There may be no room for what an object refers to; then the
+// page of the object is noted.  Any marker may lower the flag and take bits at
+// any time, where the C code does so only in rounds.  One object may be scanned
+// again only by the opener, when no other marker is busy.
 //
 // A mark may be kept back by its marker; a scan of a page does not see it.
 //

@@ -3,7 +3,8 @@
 // Models warn_of, stacks_take_warning and stacks_fork_child of
 // gc/mark/stacks.c.  Each stop finds another such thread.  Two threads tell the
 // host; they are not attached, so a stop may come between any two of their
-// steps.  After a fork the model goes on as the child, in which two others do.
+// steps.  After a fork the model goes on as the child, in which two other
+// threads tell the host.
 //
 // Mutants, each of which must be found:
 // mutant WARN_OVER: a stop writes over what a thread is reading

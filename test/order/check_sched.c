@@ -8,14 +8,14 @@
 // no order of steps shows; test/order/dekker.sh reads the code for them:
 // heapstats SEQ_UNFENCED, heapstats GEN_UNFENCED, stw GATE_UNFENCED.  Two are
 // about a single thread; test/unit/check_mark and test/whole/check_kind_flags
-// count what they would lose: marking KEPT_WAITING, marking OFFER_LATE.  Five
-// show in any order of steps, in test/whole/check_free: freelist LISTS_FIRST,
-// NO_SEAL, SEAL_STAYS, PAIR_APART, LIST_FORGOTTEN.  One is about a store that
-// the code does not have, so there is nothing to hold a thread at: freelist
-// BIT_AT_ONCE.  Four show in every collection, in test/whole/check_stacks and
+// count what they would lose: marking KEPT_WAITING, marking OFFER_LATE.  Three
+// show in any order of steps, in test/whole/check_free: freelist NO_SEAL,
+// SEAL_STAYS, PAIR_APART.  One is about a store that the code does not have, so
+// there is nothing to hold a thread at: freelist BIT_AT_ONCE.  Four show in
+// every collection, in test/whole/check_stacks and
 // test/whole/check_stack_threads: stacks NO_LOOK, OLD_LOOK, LOOK_EARLY,
 // ROOT_TWICE.  One is about the host: stacks MOVE_FIRST.  Four need no order of
-// steps but rt_drop_now or a collection in the middle of a batch, as in
+// steps, only rt_drop_now or a collection in the middle of a batch, as in
 // test/whole/check_drop, test/whole/check_drop_now and
 // test/whole/check_drop_stay: drops FREE_EARLY, BATCH_KEPT, MIXED_NOT,
 // CONDEMNED_NOT.  One shows in any destructor that forks, in

@@ -185,7 +185,8 @@ static void read_record(void)
 	atomic_u32_store_release(&has_read, 1);
 }
 
-// Nor does it find a collection without its record, which is published last.
+// An exact read does not find a collection without its record either, which is
+// published last.
 TEST(an_exact_read_finds_the_record_of_each_collection)
 {
 	hold_at(SCHED_CYCLERECORD_PUBLISH, &first, collect);
@@ -250,7 +251,8 @@ static void make(void)
 	host_detach();
 }
 
-// What is provided is an object when the allocation returns.
+// The slot that a collection has provided is an object when the allocation
+// returns.
 static void make_dropping(void)
 {
 	void *made = NULL;

@@ -70,7 +70,7 @@ static void one_object(int npages)
 	ck_assert_ptr_nonnull(rt_alloc_noscan((size_t)npages * RT_PAGE_SIZE));
 }
 
-// Beside a small span of one page: objects of more than half a page.
+// The second object is small, but fills a span of one page.
 static void one_object_and_one_page(int npages)
 {
 	one_object(npages);

@@ -125,7 +125,7 @@ TEST(an_object_that_changes_its_turn_is_dead, .n = 6)
 	heap_healthy();
 }
 
-// It changes back as well.
+// Such an object also changes back.
 TEST(an_object_that_changes_its_turn_twice_is_dead)
 {
 	waits_in_batch();
@@ -203,7 +203,8 @@ TEST(one_of_two_threads_runs_destructors, .n = 4)
 	heap_healthy();
 }
 
-// A thread has nothing left to run, but other threads must not yet.
+// A thread has no destructor left to run, but other threads must not yet run
+// any.
 TEST(destructors_run_until_the_thread_says_so, .n = 2)
 {
 	for (size_t i = 0; i < OBJECTS; i++)
@@ -228,8 +229,8 @@ TEST(destructors_run_until_the_thread_says_so, .n = 2)
 static uint32_t gen;
 static bool polled;
 
-// drop_polling lets a stop come, in which the heap is collected.  What died or
-// was picked with its object is still there.
+// drop_polling polls, so that a stop can come in which the heap is collected.
+// What died or was picked with its object is still there.
 static void drop_polling(void *obj, size_t size, void *arg)
 {
 	drop_item(obj, size, arg);
@@ -325,7 +326,7 @@ static void end_kind(void)
 	host_detach();
 }
 
-// rt_drop_now refuses then, and other threads may run destructors.
+// rt_drop_now is refused then, and other threads may run destructors.
 TEST(a_kind_ends_before_objects_of_it_are_picked)
 {
 	host_block();
@@ -411,7 +412,7 @@ TEST(a_fork_comes_between_parts_of_a_batch)
 
 // ---- forks ----
 
-// drop_parking lets the fork come.
+// drop_parking polls, so that the fork can come.
 static void drop_parking(void *obj, size_t size, void *arg)
 {
 	drop_item(obj, size, arg);

@@ -42,8 +42,8 @@ static void expect(bool ok)
 		_exit(EXIT_FAILURE);
 }
 
-// collects_unasked expects that no thread that only the parent has asks for a
-// collection: one that was forced would count as such.
+// collects_unasked expects that a collection does not count as forced.  It
+// would if a thread that only the parent has still asked for a forced one.
 static void collects_unasked(void)
 {
 	rt_memstats before, after;
@@ -227,8 +227,8 @@ static void provide(void)
 	host_detach();
 }
 
-static const enum schedpoint making[] = {SCHED_MAKE_MISSING, SCHED_WORKER_MAIN,
-					 SCHED_START_ONE};
+static const enum schedpoint making[] = {SCHED_MAKE_MISSING,
+					 SCHED_LIBTHREAD_MAIN, SCHED_START_ONE};
 
 // fork MAKING_KEPT, RECORDS_KEPT, CREW_KEPT, PROCS_KEPT, CACHES_KEPT: the
 // thread that makes a helper, or the helper, is lost on the way.  The child
@@ -247,9 +247,9 @@ TEST(a_fork_while_a_helper_is_made, .n = RT_ARRAY_LEN(making))
 TEST(a_fork_waits_for_a_helper_that_comes)
 {
 	host_block();
-	hold_at(SCHED_WORKER_MAIN_RUNS, &other, provide);
+	hold_at(SCHED_LIBTHREAD_MAIN_RUNS, &other, provide);
 	hold_at(SCHED_NOTE_WAIT, &forker, fork_and_wait);
-	schedpoint_release(SCHED_WORKER_MAIN_RUNS);
+	schedpoint_release(SCHED_LIBTHREAD_MAIN_RUNS);
 	let_end(SCHED_NOTE_WAIT, &forker);
 	hand_end(&other);
 	host_unblock();
@@ -273,9 +273,9 @@ TEST(a_fork_waits_for_helpers_that_go)
 {
 	worker_provide(proc_self(), true);
 	host_detach();
-	hold_at(SCHED_WORKER_MAIN_LEFT, &other, end_heap);
+	hold_at(SCHED_SERVE_LEFT, &other, end_heap);
 	hold_at(SCHED_SEMA_ACQUIRE, &forker, prepare_without_heap);
-	let_end(SCHED_WORKER_MAIN_LEFT, &other);
+	let_end(SCHED_SERVE_LEFT, &other);
 	let_end(SCHED_SEMA_ACQUIRE, &forker);
 }
 
@@ -369,7 +369,7 @@ TEST(a_child_has_no_thread_that_throws)
 	host_unblock();
 }
 
-// Or it throws before, so that the fork is not prepared.
+// Here the other thread throws before, so that the fork is not prepared.
 TEST(a_fork_beside_a_thread_that_throws_is_not_prepared)
 {
 	uint64_t before = schedpoint_passed(SCHED_FORK_PREPARE);

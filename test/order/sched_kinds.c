@@ -150,8 +150,8 @@ TEST(what_was_given_may_be_read, .n = RT_ARRAY_LEN(sizes))
 	heap_healthy();
 }
 
-// A thread has nothing of a kind yet.  The leader takes that for it, and then
-// an object.
+// A thread has no slots of a kind yet.  The leader takes their memory for the
+// thread, and then an object.
 TEST(a_leader_provides_the_first_object_of_a_kind, .n = RT_ARRAY_LEN(sizes))
 {
 	size = sizes[_i];
@@ -163,7 +163,7 @@ TEST(a_leader_provides_the_first_object_of_a_kind, .n = RT_ARRAY_LEN(sizes))
 	schedpoint_hold(SCHED_ASK_WAIT);
 	hand_start(&second, is_provided);
 	await_held(SCHED_ATTACH_BLOCK_KNOWN);
-	// The thread itself is refused the memory for it.
+	// The thread itself is refused the memory for its slots.
 	fault_fail(OSCALL_RESERVE, 1, 1, ENOMEM);
 	fault_fail(OSCALL_COMMIT, 1, 1, ENOMEM);
 	schedpoint_release(SCHED_ATTACH_BLOCK_KNOWN);

@@ -55,7 +55,8 @@ TEST(a_thread_takes_a_lock_that_was_taken_and_freed)
 	ck_assert(!mutex_held(&mutex));
 }
 
-// The kernel compares: the release came before the sleep.
+// The release came before the sleep.  The kernel sees that the word has
+// changed, so the thread does not sleep.
 TEST(a_lock_that_is_freed_before_the_sleep_is_not_slept_on)
 {
 	mutex_lock(&mutex);

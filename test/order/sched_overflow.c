@@ -71,7 +71,7 @@ static void note(void)
 }
 
 // overflow BIT_EARLY: all markers see the mark of an object before the bit of
-// its page.  That of an object of 24 bytes may be in the second markword.
+// its page.  The mark of an object of 24 bytes may be in the second markword.
 TEST(the_bit_follows_the_mark)
 {
 	rt_config c = heap_config(HEAP_QUIET);

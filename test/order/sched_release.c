@@ -1,10 +1,14 @@
 // Releasing memory: a thread that finds no room while pages only look
 // allocated.
 #define RT_NO_INLINE_ALLOC
+#include <time.h>
+
 #include <rt/rt.h>
 
 #include "runtime/spans/scavenge.h"
+#include "runtime/world/gcstats.h"
 #include "runtime/world/stw.h"
+#include "gc/cycle/release.h"
 #include "test/harness/inside.h"
 #include "test/order/host.h"
 
@@ -105,6 +109,28 @@ TEST(a_heap_in_use_is_not_waited_for)
 	take_all();
 	ck_assert_ptr_null(span);
 	ck_assert_uint_eq(schedpoint_passed(SCHED_AWAIT_RELEASE), 0);
+}
+
+static void release_for_the_limit(void)
+{
+	uint64_t before = oscall_thread_cpu(0), took;
+
+	release_step(NULL);
+	took = oscall_thread_cpu(0) - before;
+	ck_assert_uint_le(
+	    atomic_u64_load_relaxed(&gcstats.scavenge[GCSTATS_ASSIST]), took);
+}
+
+// What releasing costs is processor time: waiting for another thread's turn
+// costs nothing.
+TEST(waiting_for_a_turn_is_no_processor_time)
+{
+	begin();
+	hold_at(SCHED_SCAVENGE_STEP, &releaser, release_a_step);
+	hand_start(&other, release_for_the_limit);
+	nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
+	let_end(SCHED_SCAVENGE_STEP, &releaser);
+	hand_end(&other);
 }
 
 static void release_a_chunk(void)

@@ -41,8 +41,8 @@ static bool runs(void)
 	return atomic_u32_load_acquire(&scavenger.runs) != 0;
 }
 
-// make is for a hand: a collection that leaves free pages, though not more than
-// the goal.
+// make is for a hand.  It collects and leaves free pages, but not more than the
+// goal.
 static void make(void)
 {
 	host_attach();
@@ -124,7 +124,7 @@ static void await_released(void)
 GROUP(scavenger, .setup = begin, .timeout = 2 * AWAIT_SECONDS);
 
 static const enum schedpoint making[] = {SCHED_SCAVENGER_MAKE,
-					 SCHED_SCAVENGER_MAIN};
+					 SCHED_LIBTHREAD_MAIN};
 
 // The thread that makes the scavenger, or the scavenger, is lost on the way.
 TEST(a_fork_while_it_is_made, .n = RT_ARRAY_LEN(making))
@@ -137,8 +137,17 @@ TEST(a_fork_while_it_is_made, .n = RT_ARRAY_LEN(making))
 	host_unblock();
 }
 
-// begin_turn makes it work as far as the end of its first turn, in which it
-// finds nothing to do but to set its timer.  The caller is blocked then.
+// begin_serve makes the scavenger begin, and holds it before its first turn.
+static void begin_serve(void)
+{
+	host_block();
+	schedpoint_hold(SCHED_SERVE_BEGIN);
+	hand_run(&maker, make);
+	await_held(SCHED_SERVE_BEGIN);
+}
+
+// begin_turn makes the scavenger work as far as the end of its first turn, in
+// which it only sets its timer.  The caller is blocked then.
 static void begin_turn(void)
 {
 	host_block();
@@ -147,7 +156,7 @@ static void begin_turn(void)
 	await_held(SCHED_SCAVENGER_TAKE_TURN);
 }
 
-// begin_step makes it work until it has pages in its hands.
+// begin_step makes the scavenger work until it has pages in its hands.
 static void begin_step(void)
 {
 	host_block();
@@ -158,7 +167,8 @@ static void begin_step(void)
 	await_held(SCHED_SCAVENGE_STEP);
 }
 
-// begin_pause makes it work until it is about to sleep between two batches.
+// begin_pause makes the scavenger work until it is about to sleep between two
+// batches.
 static void begin_pause(void)
 {
 	begin_step();
@@ -169,26 +179,27 @@ static const struct {
 	void (*begin)(void);
 	enum schedpoint at;
 } running[] = {
+    {begin_serve, SCHED_SERVE_BEGIN},
     {begin_turn, SCHED_SCAVENGER_TAKE_TURN},
     {begin_step, SCHED_SCAVENGE_STEP},
 };
 
 static void (*const meets[])(void) = {verify, fork_and_wait};
 
-// A stop waits until the pages in its hands are free: no verification, exact
-// read or fork meets them.
-TEST(a_stop_waits_for_a_turn, .n = 2 * 2)
+// A stop waits until the pages in the scavenger's hands are free.  So no
+// verification, exact read or fork meets them.
+TEST(a_stop_waits_for_a_turn, .n = 3 * 2)
 {
-	running[_i % 2].begin();
-	hold_at(SCHED_NOTE_WAIT, &other, meets[_i / 2]);
-	schedpoint_release(running[_i % 2].at);
+	running[_i % 3].begin();
+	hold_at(SCHED_NOTE_WAIT, &other, meets[_i / 3]);
+	schedpoint_release(running[_i % 3].at);
 	let_end(SCHED_NOTE_WAIT, &other);
 	host_unblock();
 	heap_healthy();
 	must(rt_fini());
 }
 
-// No stop waits for its sleep.
+// No stop waits for the scavenger's sleep.
 TEST(no_stop_waits_for_a_pause, .n = 2)
 {
 	begin_pause();
@@ -209,8 +220,8 @@ TEST(a_collection_wakes_it_that_is_about_to_sleep)
 	host_unblock();
 }
 
-// Pages that it has not released yet are released in the pauses of a program
-// that goes on.
+// The scavenger keeps to its pauses even if the program collects meanwhile, and
+// then releases the pages that are left.
 TEST(a_collection_does_not_end_its_pause)
 {
 	begin_pause();
@@ -272,7 +283,7 @@ static void await_turns(uint64_t n)
 	}
 }
 
-// await_sleep waits until it sleeps without a limit.
+// await_sleep waits until the scavenger sleeps without a limit.
 static void await_sleep(void)
 {
 	uint64_t end = nanotime() + AWAIT_SECONDS * UINT64_C(1000000000);
@@ -285,17 +296,17 @@ static void await_sleep(void)
 	}
 }
 
-// end_after ends the heap, and requires that it has taken n turns.
+// end_after ends the heap, and requires that the scavenger has taken n turns.
 static void end_after(uint64_t n)
 {
-	// Whether it would look again by itself, it has decided in its turn.
+	// In its turn it has decided that it need not look again by itself.
 	ck_assert_uint_eq(atomic_u32_load_relaxed(&scavenger.timed), 0);
 	host_unblock();
 	must(rt_fini());
 	ck_assert_uint_eq(turns(), n);
 }
 
-// make_it makes it, and waits for the end of its first turn.
+// make_it makes the scavenger, and waits for the end of its first turn.
 static void make_it(void)
 {
 	host_block();
@@ -304,8 +315,8 @@ static void make_it(void)
 	await_turns(1);
 }
 
-// What the system refuses, it tries once after each collection, and sleeps
-// without a limit in between.
+// The scavenger tries what the system refuses once after each collection, and
+// sleeps without a limit in between.
 TEST(a_refused_release_costs_a_turn_for_each_collection)
 {
 	enum { COLLECTIONS = 5 };
@@ -336,7 +347,7 @@ static void use_much(void)
 	host_detach();
 }
 
-// If all that is too much is in use, there is nothing to wake for.
+// If all memory above the limit is in use, the scavenger has no reason to wake.
 TEST(a_limit_that_cannot_be_kept_costs_no_turn)
 {
 	enum { COLLECTIONS = 5 };
@@ -382,8 +393,8 @@ static void shrink_large(void)
 
 static void (*const frees[])(void) = {free_large, shrink_large};
 
-// Memory that is freed by hand needs no collection: it looks again, and will
-// see whether the program is idle.
+// Memory that is freed by hand needs no collection: the scavenger looks again,
+// and will see whether the program is idle.
 TEST(what_is_freed_by_hand_wakes_it, .n = RT_ARRAY_LEN(frees))
 {
 	uint64_t before;
@@ -412,7 +423,7 @@ static void allocate_beside(void)
 	host_detach();
 }
 
-// While pages are in its hands, others are taken and freed.
+// While pages are in the scavenger's hands, other pages are taken and freed.
 TEST(what_finds_room_elsewhere_waits_for_no_step)
 {
 	begin_step();
@@ -442,7 +453,8 @@ static void allocate_at_the_limit(void)
 
 static void (*const releases[])(void) = {release_all, allocate_at_the_limit};
 
-// Others that release wait for its step, and then do their part.
+// Other threads that release wait for the scavenger's step, and then do their
+// part.
 TEST(others_that_release_take_turns_with_it, .n = RT_ARRAY_LEN(releases))
 {
 	begin_step();

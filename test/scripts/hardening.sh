@@ -32,8 +32,8 @@ has() {
 	LC_ALL=C ${READELF:-readelf} -W "$@" "$file" | grep -Eq "$pattern"
 }
 
-# has_not PATTERN FILE OPTION...: requires that readelf can read it and prints
-# none.
+# has_not PATTERN FILE OPTION...: requires that readelf can read the file and
+# prints no such line.
 has_not() {
 	has . "$2" -h && ! has "$@"
 }

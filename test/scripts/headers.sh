@@ -140,7 +140,8 @@ void f(struct big *a, void *v, char c)
 END
 }
 
-# refuse_all COMPILER OPTION...: RT_FRAME takes &a, and nothing of the rest.
+# refuse_all COMPILER OPTION...: RT_FRAME accepts &a, and refuses the other
+# arguments.
 refuse_all() {
 	command -v "$1" >/dev/null 2>&1 || return 0
 	compiles 'RT_FRAME(&a)' "$@"

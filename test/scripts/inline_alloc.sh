@@ -3,10 +3,10 @@
 # one of a size or a kind that the compiler does not know at most 28, in C and in
 # C++.
 #
-# For compilers that were measured there are closer limits: 11, and for objects
-# of a registered kind 2 more than for those of words (in_words_16).  If the
-# compiler does not know the number of the kind, 7 more, and 14 more for 17 to
-# 24 bytes.
+# For compilers that were measured there are closer limits.  The limit is 11,
+# and for objects of a registered kind 2 more than was counted for objects of
+# words (in_words_16).  If the compiler does not know the number of the kind,
+# the limit is 7 more than that count, and 14 more for 17 to 24 bytes.
 #
 # usage: srcdir=DIR CC=... CXX=... LIBRTHEAP=... test/scripts/inline_alloc.sh
 set -u

@@ -1,8 +1,8 @@
 // stressed.c - rt_init for an example that test/scripts/embed.sh compiles with
 // -Drt_init=stressed_init: RTDEBUG says how the heap is tried.
 //
-// A pointer in a place that the collector does not look at shows there: the
-// object it leads to is freed early, and overwritten.
+// If the example has a pointer where the collector does not look, that shows:
+// the object that the pointer leads to is freed early, and overwritten.
 #include <rt/rt.h>
 
 int stressed_init(const rt_config *config);

@@ -11,11 +11,19 @@
 
 #include "runtime/spans/mheap.h"
 #include "runtime/os/oscall.h"
+#include "runtime/os/settings.h"
 #include "test/harness/fault.h"
 #include "test/harness/suite.h"
 
 #define LARGEST_RANGE (UINT64_C(1) << 40)
 #define DEFAULT_RANGE (RT_ASAN || RT_TSAN ? UINT64_C(1) << 34 : LARGEST_RANGE)
+
+// range_of makes an empty heap.  Returns false if that is refused.
+static bool range_of(uint64_t max_heap)
+{
+	settings.max_heap = max_heap;
+	return arena_init();
+}
 
 // grow makes the heap nchunks chunks long.  It returns false if that is
 // refused.
@@ -119,7 +127,7 @@ TEST(a_page_word_gives_back_what_was_put_in)
 			}
 }
 
-// 1 GiB and more in one span: no pageword can hold the place any more.
+// A span of more than 1 GiB: no pageword can hold the place of its last pages.
 enum { HUGE_FIRST = 3, HUGE_PAGES = PAGEWORD_PLACE_MAX + 1000 };
 
 static bool huge_is(struct mspan *s, enum pageword_state state)
@@ -143,7 +151,7 @@ TEST(places_saturate_in_a_span_above_1_gib)
 	uint32_t nchunks = (HUGE_FIRST + HUGE_PAGES) / RT_CHUNK_PAGES + 1;
 
 	begin();
-	ck_assert(arena_init(UINT64_C(2) << 30));
+	ck_assert(range_of(UINT64_C(2) << 30));
 	if (!grow(nchunks)) {
 		suite_skip("the system has no room for it", NULL);
 		return;
@@ -164,8 +172,8 @@ TEST(places_saturate_in_a_span_above_1_gib)
 
 static uintptr_t root[1];
 
-// A pointer near the end of such an object, where places are saturated, finds
-// it and keeps it.
+// A pointer near the end of such an object, where places are saturated, leads
+// to the object and keeps it alive.
 TEST(the_last_byte_of_1_gib_leads_to_its_object)
 {
 	size_t n = ((size_t)HUGE_PAGES << RT_PAGE_SHIFT) - 77;
@@ -228,7 +236,7 @@ TEST(the_range_is_whole_arenas_between_its_bounds)
 
 	begin();
 	for (unsigned i = 0; i < RT_ARRAY_LEN(t); i++) {
-		ck_assert(arena_init(t[i].asked));
+		ck_assert(range_of(t[i].asked));
 		expect_range(t[i].given);
 		arena_fini();
 		expect_nothing();
@@ -242,7 +250,7 @@ TEST(no_range_is_larger_than_1_tib)
 		suite_skip("the sanitizer's mappings leave no room", NULL);
 		return;
 	}
-	ck_assert(arena_init(UINT64_MAX));
+	ck_assert(range_of(UINT64_MAX));
 	expect_range(LARGEST_RANGE);
 	arena_fini();
 	expect_nothing();
@@ -256,7 +264,7 @@ TEST(a_refused_range_is_halved_down_to_one_arena, .n = 4)
 
 	begin();
 	fault_fail(OSCALL_RESERVE, 1, refusals, ENOMEM);
-	ck_assert_int_eq(arena_init(5 * (uint64_t)RT_ARENA_SIZE),
+	ck_assert_int_eq(range_of(5 * (uint64_t)RT_ARENA_SIZE),
 			 arenas[refusals] != 0);
 	ck_assert_uint_eq(fault_failed(OSCALL_RESERVE), refusals);
 	if (arenas[refusals] != 0) {
@@ -272,7 +280,7 @@ static uint64_t reserve_calls(void)
 	uint64_t n;
 
 	fault_fail(OSCALL_RESERVE, 1, 0, 0);
-	ck_assert(arena_init(RT_ARENA_SIZE));
+	ck_assert(range_of(RT_ARENA_SIZE));
 	n = fault_count(OSCALL_RESERVE);
 	arena_fini();
 	return n;
@@ -287,12 +295,12 @@ TEST(a_refusal_at_any_step_leaves_nothing_mapped)
 	ck_assert_uint_ge(ncalls, 5); // the heap and four tables
 	for (uint64_t nth = 1; nth <= ncalls; nth++) {
 		fault_fail(OSCALL_RESERVE, nth, UINT64_MAX, ENOMEM);
-		ck_assert(!arena_init(RT_ARENA_SIZE));
+		ck_assert(!range_of(RT_ARENA_SIZE));
 		ck_assert_uint_ge(fault_failed(OSCALL_RESERVE), 1);
 		expect_nothing();
 		// Refused once only: the next smaller range serves.
 		fault_fail(OSCALL_RESERVE, nth, 1, ENOMEM);
-		ck_assert(arena_init(4 * (uint64_t)RT_ARENA_SIZE));
+		ck_assert(range_of(4 * (uint64_t)RT_ARENA_SIZE));
 		expect_range(2 * (uint64_t)RT_ARENA_SIZE);
 		arena_fini();
 		expect_nothing();
@@ -323,20 +331,20 @@ TEST(the_range_is_at_most_half_of_the_address_limit, .n = 2,
      .unless = SUITE_SANITIZED)
 {
 	uint64_t arenas = address_space() / RT_ARENA_SIZE + 16;
-	// First everything, then what would fit whole but is more than half.
+	// First no maximum, then one that would fit but is more than half.
 	uint64_t max_heap = _i == 0 ? 0 : 3 * arenas / 4 * RT_ARENA_SIZE;
 
 	begin();
 	limit_address_space(arenas * RT_ARENA_SIZE + (60 << 20));
-	ck_assert(arena_init(max_heap));
+	ck_assert(range_of(max_heap));
 	ck_assert_uint_eq(arena.reserved, arenas / 2 * RT_ARENA_SIZE);
 	ck_assert(grow(1));
 	arena_fini();
 	expect_maps_as_before();
 }
 
-// There is room for the range itself but not for its tables, and for less than
-// that.
+// First there is room for the range itself but not for its tables, then for
+// less than a range.
 //
 // The sanitizers have taken the address space already.
 TEST(a_limit_that_is_too_low_is_a_refusal, .n = 2, .unless = SUITE_SANITIZED)
@@ -344,7 +352,7 @@ TEST(a_limit_that_is_too_low_is_a_refusal, .n = 2, .unless = SUITE_SANITIZED)
 	begin();
 	limit_address_space(address_space() +
 			    (_i == 0 ? RT_ARENA_SIZE + (64 << 10) : 1 << 20));
-	ck_assert(!arena_init(0));
+	ck_assert(!range_of(0));
 	expect_nothing();
 }
 
@@ -380,7 +388,7 @@ static void tables_work(void)
 TEST(growth_is_counted_as_released_and_tables_follow)
 {
 	begin();
-	ck_assert(arena_init(RT_ARENA_SIZE));
+	ck_assert(range_of(RT_ARENA_SIZE));
 	for (uint32_t n = 1; n <= RT_ARENA_SIZE / RT_CHUNK_SIZE; n += n) {
 		ck_assert(grow(n));
 		ck_assert_uint_eq(arena_used(), (uint64_t)n * RT_CHUNK_SIZE);
@@ -402,7 +410,7 @@ TEST(growth_is_counted_as_released_and_tables_follow)
 TEST(what_is_prepared_is_counted_when_the_heap_reaches_it)
 {
 	begin();
-	ck_assert(arena_init(RT_ARENA_SIZE));
+	ck_assert(range_of(RT_ARENA_SIZE));
 	ck_assert(arena_prepare(8));
 	ck_assert_uint_eq(arena_prepared(), 8 * RT_CHUNK_SIZE);
 	ck_assert_uint_eq(arena_used(), 0);
@@ -430,7 +438,7 @@ TEST(the_heap_grows_while_type_bits_are_being_made)
 	const unsigned last = ARENA_TABLES - 1;
 
 	begin();
-	ck_assert(arena_init(RT_ARENA_SIZE));
+	ck_assert(range_of(RT_ARENA_SIZE));
 	ck_assert(arena_prepare(2));
 	ck_assert_ptr_null(arena.table[last].base);
 	ck_assert(systable_init(
@@ -444,12 +452,12 @@ TEST(the_heap_grows_while_type_bits_are_being_made)
 	expect_nothing();
 }
 
-// What the heap gains for a request that cannot be met stays with it, and is
-// counted.  Tables for all of it would be a sixtieth.
+// If the system refuses memory for the heap, no tables are made for that
+// memory.  They would take a sixtieth of it.
 TEST(memory_is_refused_before_there_are_tables_for_it)
 {
 	begin();
-	ck_assert(arena_init(RT_ARENA_SIZE));
+	ck_assert(range_of(RT_ARENA_SIZE));
 	fault_fail(OSCALL_COMMIT, 1, 1, ENOMEM);
 	ck_assert(!grow(RT_ARENA_SIZE / RT_CHUNK_SIZE));
 	fault_fail(OSCALL_COMMIT, 1, 0, 0);
@@ -463,7 +471,7 @@ TEST(memory_is_refused_before_there_are_tables_for_it)
 TEST(memory_without_tables_is_not_counted, .n = 2)
 {
 	begin();
-	ck_assert(arena_init(RT_ARENA_SIZE));
+	ck_assert(range_of(RT_ARENA_SIZE));
 	fault_fail(OSCALL_UNCOMMIT, 1, _i, ENOMEM);
 	fault_fail(OSCALL_COMMIT, 2, 1, ENOMEM);
 	ck_assert(!grow(1));
@@ -481,7 +489,7 @@ TEST(refused_growth_can_be_tried_again)
 {
 	begin();
 	for (uint64_t nth = 1; nth <= 5; nth++) { // the heap, four tables
-		ck_assert(arena_init(RT_ARENA_SIZE));
+		ck_assert(range_of(RT_ARENA_SIZE));
 		fault_fail(OSCALL_COMMIT, nth, UINT64_MAX, ENOMEM);
 		ck_assert(!grow(3));
 		ck_assert_uint_eq(fault_failed(OSCALL_COMMIT), 1);
@@ -515,7 +523,7 @@ TEST(a_refused_heap_leaves_nothing_mapped, .n = 3)
 	c.scavenge = 0;
 	c.max_heap = RT_ARENA_SIZE;
 	c.double_check = RT_CHECK_FATAL;
-	// Once before, so that what lasts is there.
+	// One heap before, so that what outlasts a heap exists already.
 	ck_assert_int_eq(rt_init(&c), RT_OK);
 	ck_assert_int_eq(rt_fini(), RT_OK);
 	maps_read(&before);
@@ -535,7 +543,8 @@ TEST(a_refused_heap_leaves_nothing_mapped, .n = 3)
 	expect_maps_as_before();
 }
 
-// expect_sums: nmallocs objects, all numbers add up, nothing contradicts.
+// expect_sums requires that nmallocs objects were made, and that all numbers
+// add up and agree with each other.
 static void expect_sums(uint64_t nmallocs)
 {
 	struct rt_verify v;

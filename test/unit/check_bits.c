@@ -1,3 +1,4 @@
+// Bits are counted, searched and picked as loops over single bits do it.
 #include "test/harness/suite.h"
 
 #include "runtime/base/bits.h"
@@ -62,7 +63,8 @@ TEST(pages_hold_any_number_of_bytes)
 
 // ---- words that are worth a try ----
 
-// random_word has bits that are rare, even or frequent, or are in ranges.
+// random_word returns a word whose set bits are rare, as many as the clear
+// ones, or frequent, or in a range.
 static uint64_t random_word(struct rng *r)
 {
 	uint64_t a = rng_next(r), b = rng_next(r), c = rng_next(r);

@@ -59,8 +59,8 @@ static uint64_t dirty(enum maker how, size_t n, unsigned count)
 	for (unsigned i = 0; i < count; i++) {
 		void *p = make(how, n);
 
-		// All of the slot, not only the requested bytes; a combined
-		// object has neighbours.
+		// Look at the whole slot, not only at the requested bytes.  A
+		// combined object has neighbours in its slot.
 		wrong += zero && !heap_is_zero(p, n < 16 ? n : rt_size(p));
 		memset(p, 0xff, n < 16 ? n : rt_size(p));
 		if (i % 3 == 0)
@@ -81,8 +81,8 @@ static uint64_t kept_wrong(void **keep, size_t n, unsigned count)
 	return wrong;
 }
 
-// zero_again allocates objects of a size in four rounds, each into what the
-// previous collection left between survivors.
+// zero_again allocates objects of a size in four rounds.  Each round fills the
+// slots that the previous collection has freed between survivors.
 static void zero_again(enum maker how, size_t n, unsigned count)
 {
 	for (unsigned round = 0; round < 4; round++) {
@@ -255,8 +255,8 @@ TEST(size_is_good_size, .n = 2)
 // ---- memory goes back ----
 
 // resident returns how many bytes of the heap's range have memory behind them.
-// It does not ask about the process, because a sanitizer keeps memory for our
-// own.
+// It does not ask about the whole process, because a sanitizer has memory of
+// its own.
 static int64_t resident(void)
 {
 	enum { PART = 1 << 20 };
@@ -514,8 +514,8 @@ static void *allocate_a_little(void *arg)
 	return NULL;
 }
 
-// The slots that a thread was handed and has not used are few.  At 4 MiB of
-// garbage for each collection there would be 25 for 100 MB.
+// A thread has few slots that it was handed and has not used.  If only garbage
+// counted, there would be a collection for every 4 MiB: 25 for 100 MB.
 TEST(many_small_threads_do_not_make_a_large_heap)
 {
 	rt_config c = heap_config(100);
@@ -534,9 +534,9 @@ TEST(many_small_threads_do_not_make_a_large_heap)
 	m = heap_stats();
 	ck_assert_uint_ge(m.total_alloc,
 			  (uint64_t)MANY * TURNS * OBJECTS * 250);
-	// Some 30 for 100 MB; 90 with pages from the second run on, and 400
-	// with pages from the first.
+	// There are some 30 for 100 MB.  There would be 90 if runs were a page
+	// long from the second on, and 400 from the first on.
 	ck_assert_uint_le(m.num_gc, 5 + 40 * m.total_alloc / 100000000);
-	// Nor are they forgotten.
+	// What the threads allocate does lead to collections.
 	ck_assert_uint_ge(m.num_gc, 3);
 }

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "runtime/os/oscall.h"
+#include "test/harness/readers.h"
 #include "test/harness/suite.h"
-#include "test/harness/thread.h"
 
 static struct cyclering ring;
 
@@ -114,74 +114,55 @@ TEST(numbers_beyond_32_bits)
 
 // ---- readers beside the writer ----
 
-enum { READERS = 3, RECORDS = 20000 };
+enum { RECORDS = 20000 };
 
-static atomic_u32 done;
-static atomic_u64 nreads;
-
-struct reader {
-	pthread_t thread;
-	unsigned torn, back; // records in parts; a newest that went back
-	unsigned late;	     // records that were overwritten meanwhile
-};
-
-static void *read_all(void *arg)
+static const char *read_newest(struct reader *r)
 {
-	struct reader *r = arg;
-	uint64_t last = 0;
-	bool end;
+	uint64_t last = r->last;
+	rt_cycle c;
 
-	do {
-		rt_cycle c;
+	if (!cyclering_read(&ring, 0, &c))
+		return NULL;
+	r->last = c.number;
+	if (!whole(&c))
+		return "the newest record is torn";
+	if (c.number < last)
+		return "the newest record went back";
+	// The record that is overwritten next.
+	if (c.number > RT_CYCLES) {
+		uint64_t n = c.number - RT_CYCLES + 1;
 
-		end = atomic_u32_load_acquire(&done);
-		if (!cyclering_read(&ring, 0, &c))
-			continue;
-		r->torn += !whole(&c);
-		r->back += c.number < last;
-		last = c.number;
-		// The one that is overwritten next.
-		if (last > RT_CYCLES) {
-			uint64_t n = last - RT_CYCLES + 1;
-
-			if (!cyclering_read(&ring, n, &c))
-				r->late++;
-			else
-				r->torn += c.number != n || !whole(&c);
-		}
-		atomic_u64_add_relaxed(&nreads, 1);
-	} while (!end);
+		if (!cyclering_read(&ring, n, &c))
+			r->count++;
+		else if (c.number != n || !whole(&c))
+			return "the oldest record is torn";
+	}
 	return NULL;
+}
+
+static void write_records(void)
+{
+	for (uint64_t n = 1; n <= RECORDS; n += 8) {
+		uint64_t seen = readers_sum();
+
+		add(n, n + 7);
+		while (n % 64 == 1 && readers_sum() == seen)
+			oscall_yield();
+	}
 }
 
 TEST(no_reader_sees_a_torn_record)
 {
-	static struct reader readers[READERS];
-	unsigned late = 0;
+	uint64_t late = readers_run(read_newest, write_records);
 
-	for (unsigned i = 0; i < READERS; i++)
-		readers[i].thread = start_thread(read_all, &readers[i]);
-	for (uint64_t n = 1; n <= RECORDS; n += 8) {
-		uint64_t seen = atomic_u64_load_relaxed(&nreads);
-
-		add(n, n + 7);
-		while (n % 64 == 1 && atomic_u64_load_relaxed(&nreads) == seen)
-			oscall_yield();
-	}
-	atomic_u32_store_release(&done, 1);
-	for (unsigned i = 0; i < READERS; i++) {
-		join_thread(readers[i].thread);
-		ck_assert_uint_eq(readers[i].torn, 0);
-		ck_assert_uint_eq(readers[i].back, 0);
-		late += readers[i].late;
-	}
 	check_newest(RECORDS);
 	check_all(1, RECORDS);
-	printf("%u records were overwritten before they were read\n", late);
+	printf("%llu records were overwritten before they were read\n",
+	       (unsigned long long)late);
 }
 
-// A record that is being written is not the newest yet, and that which it
-// replaces is gone.
+// A record that is being written is not the newest yet, and the record that it
+// replaces is gone already.
 TEST(a_record_under_way_does_not_exist)
 {
 	rt_cycle c;

@@ -1,4 +1,5 @@
-#include <signal.h>
+// Gauges add up, and never fall below zero.
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -92,8 +93,16 @@ static const struct {
 TEST(a_gauge_beyond_its_ends_throws, .n = RT_ARRAY_LEN(overflows),
      .exit = DEATH_EXPECTED)
 {
+	char what[100];
+
+	snprintf(what, sizeof what,
+		 "rtheap: gauge was 0x%llx, is 0x%llx\n"
+		 "rtheap: fatal: sysMemStat overflow",
+		 (unsigned long long)overflows[_i].before,
+		 (unsigned long long)overflows[_i].before +
+		     (unsigned long long)overflows[_i].move);
 	gauge_add(&gauges.mspan_sys, overflows[_i].before);
-	death_expect("sysMemStat overflow");
+	death_expect(what);
 	gauge_add(&gauges.mspan_sys, overflows[_i].move);
 }
 
@@ -104,9 +113,4 @@ TEST(a_negative_gauge_throws_on_the_way_up, .exit = DEATH_EXPECTED)
 	death_expect("sysMemStat overflow");
 	atomic_u64_store_relaxed(&gauges.mspan_sys, (uint64_t)-1);
 	gauge_add(&gauges.mspan_sys, 2);
-}
-
-TEST(an_overflow_aborts, .signal = SIGABRT)
-{
-	gauge_add(&gauges.mspan_sys, -1);
 }

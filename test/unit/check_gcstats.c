@@ -1,3 +1,4 @@
+// What collections and stops leave in the accounts, and how they are read.
 #include "runtime/world/gcstats.h"
 
 #include <errno.h>
@@ -6,6 +7,7 @@
 #include "test/harness/await.h"
 #include "test/harness/fault.h"
 #include "test/harness/heap.h"
+#include "test/harness/readers.h"
 
 // ---- CPU accounting ----
 
@@ -29,9 +31,9 @@ static bool falls(const struct cpustats *was, const struct cpustats *is)
 
 GROUP(cpu, .timeout = 60);
 
-// Times of real size in no proportion: threads that use or wait more than there
-// is, and stops longer than the interval.  No sum is ever negative, which would
-// make it huge, and none falls.
+// Times of a real size that do not fit together: threads use or wait for more
+// time than there is, and stops are longer than the interval.  Even so no sum
+// is ever negative, which would make it huge, and none falls.
 TEST(cpu_time_adds_up_and_never_falls)
 {
 	struct cpustats c = {0};
@@ -100,15 +102,14 @@ TEST(each_part_of_an_interval_is_counted_once)
 	ck_assert_uint_eq(c.idle, 200 - 25 - 60);
 }
 
-// Hours that the process has used by its own account.  This is one way to make
-// it use CPU without waiting.
+// A number of hours in ns.  gcstats_fork_child counts such a number as CPU time
+// that the process has used, so no test has to use it.
 #define HOURS(n) ((n)*UINT64_C(3600) * 1000 * 1000 * 1000)
 
 static uint64_t idle_after(uint64_t now, uint64_t cpu_begin)
 {
-	const struct gcstats_cycle c = {.now = now,
-					.cpu_begin = cpu_begin,
-					.cpu_end = gcstats_cpu()};
+	const struct gcstats_cycle c = {
+	    .now = now, .cpu_begin = cpu_begin, .cpu_end = gcstats_cpu()};
 	struct gcstats_cycles r;
 
 	gcstats_end_cycle(&c);
@@ -143,12 +144,6 @@ TEST(what_a_collection_uses_is_not_the_hosts)
 }
 
 // ---- the record ----
-
-static struct {
-	atomic_u32 end;
-	atomic_u32 begun;
-	atomic_u32 torn;
-} readers;
 
 // Every word of collection n is a function of n.
 static void end_cycle(uint64_t n)
@@ -193,46 +188,42 @@ static bool pauses_whole(const struct pausering_copy *p)
 	return true;
 }
 
-static void *read_records(void *arg)
+static const char *read_records(struct reader *r)
 {
-	uint64_t last = 0;
+	uint64_t ns[PAUSERING_LEN], ends[PAUSERING_LEN];
+	struct pausering_copy pauses = {.ns = ns, .end = ends};
+	struct gcstats_cycles both, alone;
+	uint64_t last = r->last;
 
-	while (!atomic_u32_load_acquire(&readers.end)) {
-		uint64_t ns[PAUSERING_LEN], ends[PAUSERING_LEN];
-		struct pausering_copy pauses = {.ns = ns, .end = ends};
-		struct gcstats_cycles both, alone;
-
-		gcstats_read(&both, &pauses);
-		gcstats_read_cycles(&alone);
-		if (!cycles_whole(&both) || !cycles_whole(&alone) ||
-		    !pauses_whole(&pauses) || pauses.count != both.num_gc ||
-		    both.num_gc < last || alone.num_gc < both.num_gc)
-			atomic_u32_add_relaxed(&readers.torn, 1);
-		last = alone.num_gc;
-		atomic_u32_add_relaxed(&readers.begun, 1);
-	}
-	return arg;
+	gcstats_read(&both, &pauses);
+	gcstats_read_cycles(&alone);
+	r->last = alone.num_gc;
+	if (!cycles_whole(&both) || !cycles_whole(&alone))
+		return "the record is torn";
+	if (!pauses_whole(&pauses) || pauses.count != both.num_gc)
+		return "the pauses are torn";
+	if (both.num_gc < last || alone.num_gc < both.num_gc)
+		return "the record went back";
+	return NULL;
 }
 
 enum { RECORDS = RT_TSAN ? 20000 : 200000 };
 
 GROUP(record, .timeout = 60);
 
+static void write_records(void)
+{
+	readers_await(1);
+	for (uint64_t n = 1; n <= RECORDS; n++)
+		end_cycle(n);
+}
+
 TEST(no_reader_sees_a_torn_record)
 {
-	pthread_t threads[3];
 	struct gcstats_cycles c;
 
 	heap_begin(); // with its CPU accounting, which starts at nanotime
-	for (int i = 0; i < 3; i++)
-		threads[i] = start_thread(read_records, NULL);
-	await_at_least(&readers.begun, 3);
-	for (uint64_t n = 1; n <= RECORDS; n++)
-		end_cycle(n);
-	atomic_u32_store_release(&readers.end, 1);
-	for (int i = 0; i < 3; i++)
-		join_thread(threads[i]);
-	ck_assert_uint_eq(atomic_u32_load_relaxed(&readers.torn), 0);
+	readers_run(read_records, write_records);
 	gcstats_read_cycles(&c);
 	ck_assert_uint_eq(c.num_gc, RECORDS);
 	ck_assert(cycles_whole(&c));
@@ -334,34 +325,37 @@ static bool history_whole(const uint64_t *words, size_t used)
 				: sum == words[2 * n + 2]);
 }
 
-static void *read_history(void *arg)
+static const char *read_history(struct reader *r)
 {
 	uint64_t words[RT_GCSTATS_WORDS];
-	uint64_t last = 0;
+	uint64_t last;
 	rt_memstats m;
+	uint32_t newest;
 	size_t used;
 
-	while (!atomic_u32_load_acquire(&readers.end)) {
-		uint32_t newest;
+	if (rt_read_gcstats(words, RT_GCSTATS_WORDS, &used) != RT_OK ||
+	    !history_whole(words, used))
+		return "the history is torn";
+	last = words[used - 2];
+	if (last < r->last)
+		return "the history went back";
+	rt_read_memstats_live(&m);
+	r->last = m.num_gc;
+	newest = (m.num_gc + RT_PAUSES - 1) % RT_PAUSES;
+	if (m.pause_end[newest] != m.last_gc || m.num_forced_gc != m.num_gc)
+		return "statistics are torn";
+	return m.num_gc < last ? "statistics went back" : NULL;
+}
 
-		if (rt_read_gcstats(words, RT_GCSTATS_WORDS, &used) != RT_OK ||
-		    !history_whole(words, used) || words[used - 2] < last)
-			atomic_u32_add_relaxed(&readers.torn, 1);
-		last = words[used - 2];
-		rt_read_memstats_live(&m);
-		newest = (m.num_gc + RT_PAUSES - 1) % RT_PAUSES;
-		if (m.num_gc < last || m.pause_end[newest] != m.last_gc ||
-		    m.num_forced_gc != m.num_gc)
-			atomic_u32_add_relaxed(&readers.torn, 1);
-		last = m.num_gc;
-		atomic_u32_add_relaxed(&readers.begun, 1);
-	}
-	return arg;
+static void write_history(void)
+{
+	readers_await(1);
+	for (uint32_t n = 0; n < HISTORY; n++)
+		note_collection(n);
 }
 
 TEST(the_history_is_whole_while_it_is_written)
 {
-	pthread_t threads[2];
 	uint64_t words[RT_GCSTATS_WORDS];
 	size_t used;
 
@@ -370,15 +364,7 @@ TEST(the_history_is_whole_while_it_is_written)
 			 RT_OK);
 	ck_assert_uint_eq(used, 3);
 	ck_assert(history_whole(words, used));
-	for (int i = 0; i < 2; i++)
-		threads[i] = start_thread(read_history, NULL);
-	await_at_least(&readers.begun, 2);
-	for (uint32_t n = 0; n < HISTORY; n++)
-		note_collection(n);
-	atomic_u32_store_release(&readers.end, 1);
-	for (int i = 0; i < 2; i++)
-		join_thread(threads[i]);
-	ck_assert_uint_eq(atomic_u32_load_relaxed(&readers.torn), 0);
+	readers_run(read_history, write_history);
 	ck_assert_int_eq(rt_read_gcstats(words, RT_GCSTATS_WORDS, &used),
 			 RT_OK);
 	ck_assert_uint_eq(used, RT_GCSTATS_WORDS);
@@ -664,7 +650,7 @@ static int counter_of(uint64_t ns)
 	const double *edges = histogram_edges();
 	int i = 0;
 
-	// An edge is a whole number of ns, but for its rounding.
+	// An edge is a whole number of ns, except for rounding.
 	while (edges[i + 1] * 1e9 <= (double)ns + 0.5)
 		i++;
 	return i;
@@ -680,7 +666,7 @@ static void read_counts(const char *name, uint64_t *counts)
 }
 
 // Time in which the world is stopped belongs to the total, and not to the
-// stopping, however long that took.  Each is counted where its length belongs.
+// stopping.  Each of the two is counted where its own length belongs.
 TEST(a_long_stop_is_a_long_total)
 {
 	static uint64_t stopping[HISTOGRAM_COUNTS], total[HISTOGRAM_COUNTS];
@@ -746,7 +732,8 @@ TEST(a_pause_begins_when_the_stop_is_asked_for)
 
 // ---- a clock that is refused ----
 
-// check_pauses verifies that all pauses are the total, and none is negative.
+// check_pauses verifies that the sum of all pauses is the total, and that none
+// is negative.
 static void check_pauses(const rt_memstats *m)
 {
 	uint64_t sum = 0;
@@ -769,8 +756,8 @@ static void check_times(const rt_stop_times *t)
 	ck_assert_uint_eq(t->stopping_ns + t->stopped_ns, t->total_ns);
 }
 
-// check_cpu verifies that no more processor time is dealt out than there was
-// between the begin of a heap and a time.
+// check_cpu verifies that the classes have no more processor time in all than
+// there was since the heap began.
 static void check_cpu(uint64_t begun)
 {
 	uint64_t nprocs = heap_metric("/sched/gomaxprocs:threads");
@@ -781,8 +768,8 @@ static void check_cpu(uint64_t begun)
 	ck_assert_double_le(cpu[TOTAL], there_was);
 }
 
-// A clock that the system refuses reads 0, and so goes back and forth: once at
-// each call of a stop and a collection, or from then on.
+// A clock that the system refuses reads 0, so time goes back.  Each reading in
+// a stop and a collection is refused in turn, alone or with all later ones.
 TEST(no_time_is_negative, .n = 2)
 {
 	uint64_t begun = nanotime(), nth = 0, refused;

@@ -178,7 +178,7 @@ static void things_make(struct thing *t, size_t n, struct rng *r)
 	}
 }
 
-// result_fits tells whether a thing may be found so.
+// result_fits tells whether a look at a thing may have this result.
 static bool result_fits(const struct thing *t, enum grey_result found)
 {
 	if (found == GREY_NOTHING)

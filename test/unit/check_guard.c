@@ -1,5 +1,5 @@
 // A write past the end of a mapping of the library, or of a guarded object,
-// faults there, and never reaches what the library knows of the heap.
+// faults there, and never reaches the library's own records of the heap.
 #include "test/harness/fault.h"
 #include "test/harness/kind.h"
 
@@ -96,7 +96,7 @@ TEST(every_mapping_stands_between_guards, .n = RT_ARRAY_LEN(heaps))
 	expect_between_guards((void *)arena.base, arena.reserved);
 	ck_assert_int_eq(signal_of(write_at, (char *)arena.base + arena_used()),
 			 SIGSEGV);
-	// The first of their kind, each makes a table.
+	// The first typed object and the first kind with drops make a table.
 	ck_assert_ptr_nonnull(rt_alloc_typed(&y, 1));
 	kind_make(.layout = RT_LAYOUT_NONE, .flags = RT_KIND_DROP,
 		  .drop = drop_nothing);
@@ -285,7 +285,8 @@ TEST(what_they_lead_to_lives, .n = NPAGE_SIZES)
 	heap_healthy();
 }
 
-// Marking takes the low bits of a word for a tag; such objects may begin there.
+// Marking takes the low bits of a word for a tag, but a guarded object may
+// begin at an address with such bits.
 TEST(objects_at_odd_addresses_live)
 {
 	start_all();
@@ -471,7 +472,7 @@ TEST(overwritten_canaries_are_reported, .n = RT_ARRAY_LEN(strays))
 		 (void *)p, stray.n, strays[_i].where);
 	ck_assert_int_eq(signal_of(leave_stray_alone, p), 0);
 	ck_assert_int_eq(signal_of(drop_stray, p), 0);
-	// Before the object is freed, the heap can be asked.
+	// While the object is not freed, rt_heap_verify finds what was written.
 	ck_assert_int_eq(rt_heap_verify(&v), RT_OK);
 	ck_assert_uint_eq(v.errors, 0);
 	p[stray.at] = 1;
@@ -630,7 +631,8 @@ static unsigned nmaps(void)
 	return n;
 }
 
-// The library does not make so many that the system would run out of mappings.
+// The library does not make so many guards that the process would run out of
+// mappings.
 TEST(there_is_a_limit_of_guards)
 {
 	enum { OBJECTS = GUARD_MAX + 2000 };

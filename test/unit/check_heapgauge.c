@@ -29,6 +29,16 @@ static void begin_unattached(void)
 
 GROUP(heapgauge, .setup = begin_unattached, .timeout = 60);
 
+// attach_stopped makes a P that counts as stopped, so that its parts may be
+// summed.
+static struct rt_proc *attach_stopped(void)
+{
+	struct rt_proc *p = proc_attach(0);
+
+	proc_block(p);
+	return p;
+}
+
 TEST(sums_begin_at_zero)
 {
 	uint64_t sums[HEAPGAUGE_COUNT];
@@ -42,8 +52,8 @@ TEST(sums_begin_at_zero)
 // One P may free what another P allocated.
 TEST(a_part_may_be_negative)
 {
-	struct rt_proc *p = proc_attach(0);
-	struct rt_proc *q = proc_attach(0);
+	struct rt_proc *p = attach_stopped();
+	struct rt_proc *q = attach_stopped();
 
 	for (unsigned i = 0; i < HEAPGAUGE_COUNT; i++) {
 		heapgauge_add(p, (enum heapgauge)i, 1000 + i);
@@ -62,8 +72,8 @@ TEST(mapped_memory_begins_as_released)
 	ck_assert_uint_eq(heapgauge_sum(HEAPGAUGE_FREE), 0);
 }
 
-// The record of a detached P is still summed, and its next thread continues
-// with what it finds.
+// The record of a detached P is still summed.  The next thread that gets the
+// record continues with the values that it finds there.
 TEST(parts_outlast_their_thread)
 {
 	struct rt_proc *p = proc_attach(0);
@@ -80,8 +90,8 @@ TEST(parts_outlast_their_thread)
 // continues enters the list again, once.
 TEST(parts_are_collected_when_summed)
 {
-	struct rt_proc *p = proc_attach(0);
-	struct rt_proc *idle = proc_attach(0);
+	struct rt_proc *p = attach_stopped();
+	struct rt_proc *idle = attach_stopped();
 
 	for (int i = 1; i <= 5; i++) {
 		heapgauge_add(p, HEAPGAUGE_FREE, 3);
@@ -160,8 +170,9 @@ static void allow_alarm(bool on)
 	pthread_sigmask(on ? SIG_UNBLOCK : SIG_BLOCK, &set, NULL);
 }
 
-// Ps that enter while another one is about to: all are in the list, each once.
-// A signal comes between any two instructions, as another thread may.
+// Ps enter the list while another P is about to enter it.  Then all are in the
+// list, each once.  A signal comes between any two instructions, as another
+// thread may.
 TEST(a_thread_that_enters_in_between_is_found)
 {
 	const struct itimerval often = {{0, INTERVAL_US}, {0, INTERVAL_US}};
@@ -169,8 +180,8 @@ TEST(a_thread_that_enters_in_between_is_found)
 	uint64_t sum = 0;
 
 	for (int i = 0; i < CROWD; i++) {
-		crowd[i] = proc_attach(0);
-		others[i] = proc_attach(0);
+		crowd[i] = attach_stopped();
+		others[i] = attach_stopped();
 	}
 	allow_alarm(false);
 	signal(SIGALRM, enter_another);
@@ -191,9 +202,9 @@ TEST(a_thread_that_enters_in_between_is_found)
 
 TEST(a_sum_below_zero_throws, .n = HEAPGAUGE_COUNT, .exit = DEATH_EXPECTED)
 {
-	struct rt_proc *p = proc_attach(0);
+	struct rt_proc *p = attach_stopped();
 
-	death_expect("sysMemStat overflow");
+	death_expect("rtheap: fatal: sysMemStat overflow");
 	heapgauge_add(p, (enum heapgauge)_i, 7);
 	heapgauge_add(NULL, (enum heapgauge)_i, -8);
 	heapgauge_sum(HEAPGAUGE_IN_USE);

@@ -1,11 +1,10 @@
+// Statistics in three generations: what one moment has, and what is folded.
 #include "runtime/world/heapstats.h"
 
-#include <string.h>
-#include <unistd.h>
-
-#include "runtime/os/throw.h"
 #include "test/harness/await.h"
+#include "test/harness/death.h"
 #include "test/harness/heap.h"
+#include "test/harness/readers.h"
 #include "test/harness/schedpoint.h"
 #include "test/harness/suite.h"
 
@@ -200,13 +199,13 @@ enum {
 	WRITERS = 3, // one without a P, one that attaches and detaches
 	CROWD = 8,   // threads that attach at once
 	ATTACHED_AT_ONCE = 16, // by each of them
-	READERS = 3,
 	READS_SLOW = 5000,
 	READS = RT_ASAN ? 20000 : 60000,
 };
 
-// Where threads yield their processors, a reading waits for many.
-static int reads(void)
+// Where threads yield their processors at schedule points, a reading waits for
+// many of them.
+static uint64_t reads(void)
 {
 	return RT_TSAN || schedpoint_is_random() ? READS_SLOW : READS;
 }
@@ -224,10 +223,6 @@ struct teller {
 static struct {
 	struct teller tellers[WRITERS + CROWD];
 	atomic_u32 end;
-	atomic_u32 torn;     // fields of one change differ
-	atomic_u32 back;     // less than in an earlier reading
-	atomic_u32 missing;  // less than had ended
-	atomic_u32 invented; // more than had begun
 } many;
 
 static uint64_t sum_ended(void)
@@ -277,32 +272,25 @@ static void *write_many(void *arg)
 	return NULL;
 }
 
-static void *read_many(void *arg)
+static const char *read_many(struct reader *r)
 {
-	uint64_t last = 0;
+	uint64_t last = r->last;
+	uint64_t ended = sum_ended();
+	uint64_t found = read_one();
+	uint64_t begun = sum_begun();
 
-	for (int i = reads(); i > 0; i--) {
-		uint64_t ended = sum_ended();
-		uint64_t found = read_one();
-		uint64_t begun = sum_begun();
-
-		if (found == UINT64_MAX) {
-			atomic_u32_add_relaxed(&many.torn, 1);
-			continue;
-		}
-		if (found < last)
-			atomic_u32_add_relaxed(&many.back, 1);
-		if (found < ended)
-			atomic_u32_add_relaxed(&many.missing, 1);
-		if (found > begun)
-			atomic_u32_add_relaxed(&many.invented, 1);
-		last = found;
-	}
-	return arg;
+	if (found == UINT64_MAX)
+		return "fields of one change differ";
+	r->last = found;
+	if (found < last)
+		return "less than in an earlier reading";
+	if (found < ended)
+		return "less than had ended";
+	return found > begun ? "more than had begun" : NULL;
 }
 
-// More and more records while readers walk their list: many threads attach at
-// once, so that none finds a free record.
+// There are more and more records while readers walk their list: many threads
+// attach at once, so that there is no free record for most of them.
 static void *attach_all_at_once(void *arg)
 {
 	struct rt_proc *p[ATTACHED_AT_ONCE];
@@ -316,15 +304,8 @@ static void *attach_all_at_once(void *arg)
 	return arg;
 }
 
-TEST(every_snapshot_is_of_one_moment)
+static void attach_crowds(void)
 {
-	pthread_t writers[WRITERS], readers[READERS];
-	struct heapstats_totals t;
-
-	for (int i = 0; i < WRITERS; i++)
-		writers[i] = start_thread(write_many, &many.tellers[i]);
-	for (int i = 0; i < READERS; i++)
-		readers[i] = start_thread(read_many, NULL);
 	for (int i = 0; i < 12; i++) {
 		pthread_t crowd[CROWD];
 
@@ -334,15 +315,20 @@ TEST(every_snapshot_is_of_one_moment)
 		for (int k = 0; k < CROWD; k++)
 			join_thread(crowd[k]);
 	}
-	for (int i = 0; i < READERS; i++)
-		join_thread(readers[i]);
+	readers_await(reads());
+}
+
+TEST(every_snapshot_is_of_one_moment)
+{
+	pthread_t writers[WRITERS];
+	struct heapstats_totals t;
+
+	for (int i = 0; i < WRITERS; i++)
+		writers[i] = start_thread(write_many, &many.tellers[i]);
+	readers_run(read_many, attach_crowds);
 	atomic_u32_store_release(&many.end, 1);
 	for (int i = 0; i < WRITERS; i++)
 		join_thread(writers[i]);
-	ck_assert_uint_eq(atomic_u32_load_relaxed(&many.torn), 0);
-	ck_assert_uint_eq(atomic_u32_load_relaxed(&many.back), 0);
-	ck_assert_uint_eq(atomic_u32_load_relaxed(&many.missing), 0);
-	ck_assert_uint_eq(atomic_u32_load_relaxed(&many.invented), 0);
 	// At rest all results agree.
 	ck_assert_uint_gt(sum_ended(), 0);
 	ck_assert_uint_eq(read_one(), sum_ended());
@@ -353,24 +339,16 @@ TEST(every_snapshot_is_of_one_moment)
 
 // ---- bad sequences ----
 
-enum { DIED_AS_EXPECTED = 42 };
-
-static void exit_on_bad_sequence(const char *text, void *arg)
-{
-	(void)arg;
-	_exit(strstr(text, "bad sequence number") ? DIED_AS_EXPECTED : 1);
-}
-
 static struct rt_proc *begin_bad(void)
 {
 	begin_unattached();
-	throw_set_handler(exit_on_bad_sequence, NULL);
+	death_expect("rtheap: seq=#\nrtheap: fatal: bad sequence number");
 	return proc_attach(0);
 }
 
 GROUP(bad);
 
-TEST(acquiring_twice_throws, .exit = DIED_AS_EXPECTED)
+TEST(acquiring_twice_throws, .exit = DEATH_EXPECTED)
 {
 	struct rt_proc *p = begin_bad();
 
@@ -378,12 +356,12 @@ TEST(acquiring_twice_throws, .exit = DIED_AS_EXPECTED)
 	heapstats_acquire(p);
 }
 
-TEST(releasing_what_is_not_acquired_throws, .exit = DIED_AS_EXPECTED)
+TEST(releasing_what_is_not_acquired_throws, .exit = DEATH_EXPECTED)
 {
 	heapstats_release(begin_bad());
 }
 
-TEST(releasing_twice_throws, .exit = DIED_AS_EXPECTED)
+TEST(releasing_twice_throws, .exit = DEATH_EXPECTED)
 {
 	struct rt_proc *p = begin_bad();
 

@@ -1,3 +1,4 @@
+// Buckets of times: their limits, and which one counts a time.
 #include "test/harness/suite.h"
 #include "test/harness/thread.h"
 

@@ -235,7 +235,8 @@ static bool all_advised(void)
 	return count_advised() >= nchunks() - 1;
 }
 
-// A helper does it, a few chunks for each collection that it can.
+// Helpers give the advice after each collection: for two chunks at least, and
+// for all if no other call comes.
 TEST(helpers_advise_when_there_are_some)
 {
 	start(1);
@@ -297,7 +298,7 @@ TEST(a_chunk_that_fills_again_is_advised_again)
 	ck_assert_uint_eq(count_advised(), 0);
 	hold(8192, 8192, false);
 	gc();
-	gc(); // the first held what was there before as well
+	gc(); // before the first, the heap had the dead objects as well
 	ck_assert_uint_ge(count_advised(), full - 1);
 	heap_healthy();
 }
@@ -339,8 +340,8 @@ static uint64_t mappings(void)
 	return heap_metric("/memory/mappings:count");
 }
 
-// Every second chunk is released.  There are as many stretches as there may be,
-// and then longer parts become small.
+// Every second chunk is released.  When there are as many stretches as may be,
+// longer parts of the heap become small.
 TEST(stretches_are_few)
 {
 	uint64_t before;
@@ -401,7 +402,7 @@ TEST(near_the_limit_parts_are_coarser)
 
 TEST(tables_follow_the_heap)
 {
-	enum { CHUNKS = 34 }; // 2 MiB of bitmaps are for 32
+	enum { CHUNKS = 34 }; // 2 MiB of bitmaps serve 32 chunks
 	const char *lines;
 
 	start(0);
@@ -430,7 +431,7 @@ TEST(refused_advice_changes_nothing)
 	hold(16, CHUNK, false);
 	fault_fail(OSCALL_ADVISE, 1, UINT64_MAX, ENOMEM);
 	gc();
-	// One question a collection, not one a chunk.
+	// There is one call for each collection, not one for each chunk.
 	ck_assert_uint_le(fault_count(OSCALL_ADVISE), 2);
 	fault_fail(OSCALL_ADVISE, 1, 0, 0);
 	ck_assert_uint_eq(count_advised(), 0);

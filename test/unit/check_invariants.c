@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "runtime/os/settings.h"
 #include "runtime/pages/hugepages.h"
 #include "runtime/spans/mcentral.h"
 #include "runtime/spans/stackalloc.h"
@@ -13,6 +14,7 @@
 #include "gc/cycle/pacer.h"
 #include "gc/cycle/sweep.h"
 #include "gc/cycle/worker.h"
+#include "gc/cycle/scavenger.h"
 #include "gc/mark/drops.h"
 #include "gc/mark/rootfns.h"
 #include "gc/mark/handles.h"
@@ -87,6 +89,7 @@ static struct {
 	struct ask ask[2];
 	struct sweep sweep;
 	struct workers workers;
+	struct scavenger scavenger;
 	struct marker marker;
 	struct worker worker;
 } x;
@@ -328,6 +331,7 @@ static void prepare(void)
 	X(ask_queue_check(&x.asks))                                            \
 	X(sweep_check(&x.sweep))                                               \
 	X(workers_check(&x.workers))                                           \
+	X(scavenger_check(&x.scavenger))                                       \
 	X(worker_check(&x.worker))                                             \
 	X(grey_check(&x.marker))
 
@@ -389,8 +393,8 @@ static void loop_of_roots(void)
 	x.roots.bucket[0] = 0;
 }
 
-// keep_mark makes a marker keep a mark.  A search begins at the entry of its
-// hash; the mark goes into another one, that many entries behind it.
+// keep_mark makes a marker keep a mark.  A search for a mark begins at the
+// entry of its hash; this mark goes into the entry that many places behind.
 static void keep_mark(unsigned behind)
 {
 	static atomic_u64 markword;
@@ -399,7 +403,7 @@ static void keep_mark(unsigned behind)
 	x.marker.kept[i] = (struct grey_kept){&markword, 1};
 }
 
-// drop_word makes the dead of a word dropped.
+// drop_word marks the dead objects of a word as dropped.
 static void drop_word(struct deadwords *d)
 {
 	for (unsigned turn = 0; turn < 2; turn++)

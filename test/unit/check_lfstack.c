@@ -1,3 +1,4 @@
+// The stack without locks keeps every node, whoever pushes and pops.
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +13,8 @@ enum { THREADS = 4, NNODES = 64 };
 enum { ADDR_WIDTH = 64 - LFSTACK_TAG_BITS };
 #define TAG_COUNT (UINT64_C(1) << LFSTACK_TAG_BITS)
 
-// What a node carries is not atomic: the stack alone hands it over.
+// What a node carries is not atomic: only the operations of the stack order it
+// between threads.
 struct item {
 	struct lfnode node;
 	uint64_t holder; // 0 on the stack, otherwise its thread's number
@@ -295,7 +297,8 @@ static const uintptr_t bad_offsets[] = {8, UINT64_C(1) << LFSTACK_ADDR_BITS};
 TEST(a_node_that_does_not_pack_throws, .n = RT_ARRAY_LEN(bad_offsets),
      .exit = DEATH_EXPECTED)
 {
-	death_expect("does not pack");
+	death_expect("rtheap: node=#\nrtheap: fatal: lfstack_push: address "
+		     "does not pack");
 	lfstack_push(&stack, (struct lfnode *)((uintptr_t)&items[0].node +
 					       bad_offsets[_i]));
 }

@@ -109,8 +109,8 @@ TEST(nothing_overflows)
 	ck_assert_uint_eq(l.fill, 0);
 }
 
-// Whatever comes, collections take at most half, and one bucket, and one
-// collection that was longer.
+// Whatever the rates, collections take at most half of the time, and one
+// bucket and one collection more.
 TEST(the_share_holds_for_any_rates)
 {
 	struct rng rng;

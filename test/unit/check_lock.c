@@ -1,3 +1,4 @@
+// Mutexes, notes and semaphores; and the order in which locks are taken.
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -6,13 +7,13 @@
 
 #include "runtime/os/lock.h"
 #include "runtime/os/nanotime.h"
-#include "runtime/os/throw.h"
 #include "test/harness/await.h"
+#include "test/harness/death.h"
 #include "test/harness/fault.h"
 #include "test/harness/suite.h"
 #include "test/harness/thread.h"
 
-enum { THREADS = 4, ROUNDS = 20000, DIED_AS_EXPECTED = 42 };
+enum { THREADS = 4, ROUNDS = 20000 };
 enum { MS = 1000 * 1000 };
 
 static pthread_t threads[THREADS];
@@ -43,30 +44,10 @@ static void await_u32(const atomic_u32 *word, uint32_t value)
 		oscall_yield();
 }
 
-// count_calls begins to count a kind of call.
+// count_calls begins to count a sort of call.
 static void count_calls(enum oscall kind)
 {
 	fault_fail(kind, 1, 0, 0);
-}
-
-// exit_if_told is a fatal handler.  Its exit status says whether the report has
-// both texts.
-struct told {
-	const char *lines;
-	const char *what;
-};
-
-static void exit_if_told(const char *text, void *arg)
-{
-	const struct told *told = arg;
-	bool right = strstr(text, told->lines) && strstr(text, told->what);
-
-	_exit(right ? DIED_AS_EXPECTED : EXIT_FAILURE);
-}
-
-static void expect_throw(struct told *told)
-{
-	throw_set_handler(exit_if_told, told);
 }
 
 // ---- mutex ----
@@ -94,7 +75,7 @@ TEST(one_thread_at_a_time_holds_a_mutex)
 	ck_assert(!mutex_held(&mutex));
 }
 
-// A sleep that returns at once, as on a signal, is slept again.
+// A sleep that returns at once, as on a signal, is repeated.
 TEST(a_mutex_survives_sleeps_that_return_early)
 {
 	fault_fail(OSCALL_FUTEX_WAIT, 1, UINT64_MAX, EINTR);
@@ -144,12 +125,10 @@ TEST(every_sleeper_of_a_mutex_gets_it)
 }
 
 // A debug build finds first that the lock has no rank.
-TEST(unlocking_a_free_mutex_throws, .exit = DIED_AS_EXPECTED,
+TEST(unlocking_a_free_mutex_throws, .exit = DEATH_EXPECTED,
      .unless = SUITE_UNLESS(RT_DEBUG_BUILD, "not in a debug build"))
 {
-	static struct told told = {"", "not held"};
-
-	expect_throw(&told);
+	death_expect("rtheap: fatal: mutex_unlock: not held");
 	mutex_unlock(&mutex);
 }
 
@@ -172,7 +151,9 @@ TEST(every_rank_has_a_name_of_its_own)
 	ck_assert_str_eq(lockrank_name(LOCKRANK_COUNT), "unknown");
 }
 
-TEST(locks_nest_inwards_and_open_in_any_order)
+// A debug build throws where that is not so.
+TEST(locks_nest_inwards_and_open_in_any_order,
+     .unless = SUITE_UNLESS(!RT_DEBUG_BUILD, "only in a debug build"))
 {
 	mutex_lock(&outer);
 	mutex_lock(&mutex);
@@ -186,36 +167,32 @@ TEST(locks_nest_inwards_and_open_in_any_order)
 	lockrank_none();
 }
 
-TEST(wrong_order_throws_and_names_both_locks, .exit = DIED_AS_EXPECTED,
+TEST(wrong_order_throws_and_names_both_locks, .exit = DEATH_EXPECTED,
      .unless = SUITE_UNLESS(!RT_DEBUG_BUILD, "only in a debug build"))
 {
-	static struct told told = {
-	    "lock roots wanted while holding lock persistent", "wrong order"};
-
-	expect_throw(&told);
+	death_expect("rtheap: lock roots wanted while holding lock persistent\n"
+		     "rtheap: fatal: lockrank: wrong order");
 	mutex_lock(&mutex);
 	mutex_lock(&inner);
 	mutex_lock(&outer);
 }
 
-TEST(taking_a_held_lock_throws, .exit = DIED_AS_EXPECTED,
+TEST(taking_a_held_lock_throws, .exit = DEATH_EXPECTED,
      .unless = SUITE_UNLESS(!RT_DEBUG_BUILD, "only in a debug build"))
 {
-	static struct told told = {"lock mheap wanted while holding lock mheap",
-				   "wrong order"};
-
-	expect_throw(&told);
+	death_expect("rtheap: lock mheap wanted while holding lock mheap\n"
+		     "rtheap: fatal: lockrank: wrong order");
 	mutex_lock(&mutex);
 	mutex_lock(&mutex);
 }
 
-TEST(a_lock_without_rank_throws, .exit = DIED_AS_EXPECTED,
+TEST(a_lock_without_rank_throws, .exit = DEATH_EXPECTED,
      .unless = SUITE_UNLESS(!RT_DEBUG_BUILD, "only in a debug build"))
 {
-	static struct told told = {"rank=0", "without a rank"};
 	static struct mutex zeroed;
 
-	expect_throw(&told);
+	death_expect("rtheap: rank=0\n"
+		     "rtheap: fatal: lockrank: lock without a rank");
 	mutex_lock(&zeroed);
 }
 
@@ -225,24 +202,23 @@ static void *unlock_for_another(void *arg)
 	return arg;
 }
 
-TEST(releasing_the_lock_of_another_thread_throws, .exit = DIED_AS_EXPECTED,
+TEST(releasing_the_lock_of_another_thread_throws, .exit = DEATH_EXPECTED,
      .unless = SUITE_UNLESS(!RT_DEBUG_BUILD, "only in a debug build"))
 {
-	static struct told told = {"lock mheap", "released but not held"};
 	pthread_t thread;
 
-	expect_throw(&told);
+	death_expect("rtheap: lock mheap\n"
+		     "rtheap: fatal: lockrank: released but not held");
 	mutex_lock(&mutex);
 	thread = start_thread(unlock_for_another, NULL);
 	join_thread(thread);
 }
 
-TEST(parking_with_a_lock_throws, .exit = DIED_AS_EXPECTED,
+TEST(parking_with_a_lock_throws, .exit = DEATH_EXPECTED,
      .unless = SUITE_UNLESS(!RT_DEBUG_BUILD, "only in a debug build"))
 {
-	static struct told told = {"lock mheap", "held while parking"};
-
-	expect_throw(&told);
+	death_expect("rtheap: lock mheap\n"
+		     "rtheap: fatal: lockrank: held while parking");
 	mutex_lock(&mutex);
 	lockrank_none();
 }
@@ -285,7 +261,7 @@ TEST(sleeps_that_return_early_are_slept_to_the_end)
 	fault_fail(OSCALL_FUTEX_WAIT, 1, 1000, EINTR);
 	ck_assert(!note_sleep(&note, 20 * MS));
 	ck_assert_uint_ge(nanotime() - begun, 20 * MS);
-	// As many as the time was long enough for.
+	// As many sleeps were refused as there was time for.
 	ck_assert_uint_gt(fault_failed(OSCALL_FUTEX_WAIT), 0);
 }
 

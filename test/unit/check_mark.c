@@ -88,8 +88,8 @@ static uint64_t helper_threads(void)
 	return n;
 }
 
-// await_helpers returns when there are so many.  The system lists a thread for
-// a moment after it was joined.
+// await_helpers returns when there are n helpers.  The system lists a thread
+// for a moment after it was joined.
 static void await_helpers(uint64_t n)
 {
 	while (helper_threads() != n)
@@ -312,7 +312,8 @@ static void one_words_end(uint32_t n)
 	free(one_words);
 }
 
-// The main thread has one more.  The last are more than 256 jobs of 64 hold.
+// The main thread's P is one more.  The last numbers are more than 256 jobs of
+// 64 stacks hold.
 static const uint32_t many_ps[] = {
     62, 63, 64, 127, 128, 16382, 16383, 16384, 20000, 40000,
 };
@@ -453,8 +454,8 @@ static void hold_row(unsigned n)
 		ck_assert_ptr_nonnull(all[i] = rt_alloc(16));
 }
 
-// Helpers could have shared the words that come after those that the first
-// marker takes before it calls them.  They are judged by these words.
+// The first marker takes some words before it calls helpers.  They could have
+// shared only the words after these, so a marking is judged by those alone.
 TEST(a_marking_is_judged_by_what_could_be_shared, .n = 2)
 {
 	enum { TAKEN = 8192 }; // CALL_AFTER of gc/mark/drain.c
@@ -738,7 +739,7 @@ TEST(a_fault_in_a_helper_is_the_host_s, .unless = SUITE_VALGRIND)
 
 // ---- fork ----
 
-// In the child: no helper is left, others are made, and the heap ends.
+// In the child no helper is left.  It makes others, and ends the heap.
 static void child_collects(struct graph *g, const struct crew *crew)
 {
 	await_helpers(0);

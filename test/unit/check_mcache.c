@@ -311,9 +311,9 @@ TEST(live_bytes_are_published_in_batches)
 	ck_assert_int_eq(mc->live, 0);
 }
 
-// Every class that has no inline path, and with Go's classes all of them: a
-// call looks into the cache before it takes another span, which would count the
-// cached one.
+// A call looks into the cache before it takes another span, and only then does
+// the cached one count.  Classes without an inline path are always allocated by
+// calls, and with Go's classes all of them are.
 TEST(a_call_takes_what_is_cached, .base = 1, .limit = SIZECLASS_COUNT)
 {
 	size_t size = sizeclass_table[_i].size;
@@ -499,6 +499,20 @@ TEST(a_full_span_in_a_slot_throws, .exit = DEATH_EXPECTED)
 	s->alloc_count = s->nelems;
 	death_expect("span has no free space");
 	mcache_set_span(mc, &mc->slots[sc], s);
+}
+
+// A debug build looks at more.
+TEST(a_span_of_another_slot_throws, .n = 2, .exit = DEATH_EXPECTED,
+     .unless = SUITE_UNLESS(!RT_DEBUG_BUILD, "only in a debug build"))
+{
+	spanclass sc = spanclass_make(10, KIND_WORDS);
+	struct mcache_slot *slot;
+
+	inside_boot(false);
+	inside_take(sc);
+	slot = &mc->slots[_i == 0 ? sc : spanclass_make(60, KIND_WORDS)];
+	death_expect("!s->cached && s->spanclass == slot->sc");
+	mcache_set_span(mc, slot, mc->slots[sc].span);
 }
 
 // ---- the sets ----

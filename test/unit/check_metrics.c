@@ -1,3 +1,4 @@
+// Metrics by name: which there are, and that they agree with the statistics.
 #include "test/harness/suite.h"
 
 #include <math.h>

@@ -1,8 +1,7 @@
 // Spans from the heap and back: what is counted, refused and reused.
+#include "test/harness/death.h"
 #include "test/harness/fault.h"
 #include "test/unit/mheap.h"
-
-#include <signal.h>
 
 #include "runtime/base/bits.h"
 #include "runtime/os/oscall.h"
@@ -485,8 +484,8 @@ TEST(a_large_heap_prepares_a_quarter_of_a_gib_ahead,
 	end();
 }
 
-// In a full range the pages in a row that a P's cache holds serve a request
-// that caches do not serve.
+// Page caches do not serve a request of many pages.  In a full range it still
+// gets pages in a row that the P's own cache holds.
 TEST(a_large_request_takes_the_pages_of_its_own_cache)
 {
 	struct mheap_cache cache = {.filling = PAGECACHE_PAGES};
@@ -503,35 +502,54 @@ TEST(a_large_request_takes_the_pages_of_its_own_cache)
 
 GROUP(throws, .setup = begin);
 
-TEST(a_span_with_objects_is_not_freed, .signal = SIGABRT)
+static const char invalid_free[] = "mheap.freeSpanLocked - invalid free";
+
+TEST(a_span_with_objects_is_not_freed, .exit = DEATH_EXPECTED)
 {
-	mheap_free(self, alloc_large(NULL, CHUNK));
+	struct mspan *s = alloc_large(NULL, CHUNK);
+
+	death_expect(invalid_free);
+	mheap_free(self, s);
 }
 
-TEST(a_cached_span_is_not_freed, .signal = SIGABRT)
+TEST(a_cached_span_is_not_freed, .exit = DEATH_EXPECTED)
 {
 	struct mspan *s = alloc_page(NULL);
 
 	s->cached = 1;
+	death_expect(invalid_free);
 	mheap_free(self, s);
 }
 
-TEST(an_unswept_span_is_not_freed, .signal = SIGABRT)
+TEST(an_unswept_span_is_not_freed, .exit = DEATH_EXPECTED)
 {
 	struct mspan *s = alloc_page(NULL);
 
 	atomic_u32_store_relaxed(&s->sweepgen, epoch_sweepgen() - 2);
+	death_expect(invalid_free);
 	mheap_free(self, s);
 }
 
-TEST(a_stack_span_is_not_freed_as_objects, .signal = SIGABRT)
+TEST(a_stack_span_is_not_freed_as_objects, .exit = DEATH_EXPECTED)
 {
+	death_expect(invalid_free);
 	mheap_free(self, mheap_alloc_manual(self, 1, MSPAN_STACK));
 }
 
-TEST(a_heap_span_is_not_freed_as_stacks, .signal = SIGABRT)
+TEST(a_heap_span_is_not_freed_as_stacks, .exit = DEATH_EXPECTED)
 {
+	death_expect("mheap.freeSpanLocked - invalid stack free");
 	mheap_free_manual(self, alloc_page(NULL));
+}
+
+// Searches begin behind every page, even behind those that growth brings.
+TEST(growth_that_brings_nothing_is_found_out, .exit = DEATH_EXPECTED)
+{
+	mheap.pages.search_page = UINT64_C(1) << 40;
+	death_expect(RT_DEBUG_BUILD
+			 ? "search_page is beyond the heap"
+			 : "grew heap, but no adequate free space found");
+	alloc_large(NULL, 64 << 20);
 }
 
 // ---- at random ----

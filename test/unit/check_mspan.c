@@ -109,7 +109,7 @@ static bool word_is_free(const struct mspan *s, unsigned w)
 	return true;
 }
 
-// The blocks of bits within which runs are asked for.
+// The number of bits in a block; a run is asked for within one such block.
 static unsigned block;
 
 // naive_run finds the run that mspan_find_run promises, slot by slot.  It
@@ -178,7 +178,8 @@ static bool changed_exactly(const struct mspan *s, const uint64_t *before,
 	return memcmp(now, want, s->nwords * 8) == 0;
 }
 
-// take_next takes the next run, in the way of the hand-out or in the long one.
+// take_next takes the next run: if near, the short way where it is possible,
+// otherwise the long way.
 static void take_next(struct mspan *s, struct mspan_cursor *c, bool near)
 {
 	struct mspan_run run;

@@ -1,3 +1,4 @@
+// Texts of settings: sizes, integers, percents, and the items of RTDEBUG.
 #include "test/harness/suite.h"
 
 #include <inttypes.h>

@@ -566,8 +566,8 @@ static void *look_at_thread(void *arg)
 	return NULL;
 }
 
-// reports_a_fault reports, by what it does, a signal that a thread sends
-// itself.
+// reports_a_fault tells whether a signal reports a fault of the thread that
+// gets it.
 static bool reports_a_fault(int sig)
 {
 	return sig == SIGSEGV || sig == SIGBUS || sig == SIGFPE ||
@@ -594,29 +594,29 @@ TEST(a_thread_blocks_signals_and_has_a_name)
 	ck_assert_str_eq(seen.name, "somebody");
 }
 
-static char *forbidden; // a page
+static char *protected; // a page
 
-static void permit(int sig)
+static void unprotect(int sig)
 {
 	(void)sig;
-	mprotect(forbidden, page, PROT_READ | PROT_WRITE);
+	mprotect(protected, page, PROT_READ | PROT_WRITE);
 }
 
-static void *touch_forbidden(void *arg)
+static void *touch_protected(void *arg)
 {
 	(void)arg;
-	*(volatile char *)forbidden = 1;
+	*(volatile char *)protected = 1;
 	return NULL;
 }
 
-// A host may map what its roots hold only when it is touched.
+// A host may map the memory of its roots only when a thread touches it.
 TEST(a_fault_in_a_thread_is_the_host_s)
 {
-	forbidden = oscall_reserve(page);
-	ck_assert_ptr_nonnull(forbidden);
-	ck_assert_ptr_ne(signal(SIGSEGV, permit), SIG_ERR);
-	ck_assert_int_eq(run_helper(touch_forbidden, NULL), 0);
-	ck_assert_int_eq(*forbidden, 1);
+	protected = oscall_reserve(page);
+	ck_assert_ptr_nonnull(protected);
+	ck_assert_ptr_ne(signal(SIGSEGV, unprotect), SIG_ERR);
+	ck_assert_int_eq(run_helper(touch_protected, NULL), 0);
+	ck_assert_int_eq(*protected, 1);
 }
 
 static void *write_cancelled(void *arg)
@@ -686,7 +686,7 @@ TEST(both_sides_of_a_fork_are_told)
 
 // ---- errno ----
 
-// Calls that the system refuses, with what that looks like.
+// Calls that the system refuses, each with the result of a refusal.
 static char *gone; // a page that is not mapped
 
 static uintptr_t lo, hi;

@@ -371,7 +371,7 @@ TEST(a_refused_clock_is_no_collection)
 	ck_assert_uint_eq(pacer.limiter.fill, 0);
 }
 
-// Only a limit that begins to be passed is told.
+// The host is told when the heap begins to pass a limit, and not again.
 TEST(a_passed_limit_is_told_once)
 {
 	begin_limited(100 * MIB, 0);
@@ -387,7 +387,7 @@ TEST(a_passed_limit_is_told_once)
 	pacer_set_limit(50 * MIB);
 	collected(101 * MIB, 0, 0);
 	ck_assert(pacer_take_warning());
-	// One that was lifted before it could be told is not.
+	// A limit that is lifted first is never told.
 	pacer_set_limit(60 * MIB);
 	collected(101 * MIB, 0, 0);
 	pacer_set_limit(PACER_NO_LIMIT);
@@ -414,7 +414,7 @@ static uint64_t collections(void)
 	return heap_stats().num_gc;
 }
 
-// cycles is the same without a stop, so each thread keeps its runs.
+// cycles returns the same number without a stop, so each thread keeps its runs.
 static uint64_t cycles(void)
 {
 	return heap_metric("/gc/cycles/total:gc-cycles");
@@ -747,8 +747,8 @@ TEST(least_goal_counts_at_once)
 	ck_assert_uint_eq(heap_stats().next_gc, 12 * MIB);
 }
 
-// They bring the collection nearer, once each, and belong to what lives after
-// it.  The goal is exact.
+// External bytes bring the collection nearer, once each, and belong to what
+// lives after it.  The goal is exact.
 TEST(external_bytes_count_towards_the_next_collection)
 {
 	uint64_t roots;
@@ -822,8 +822,8 @@ static uint64_t collections_of_stacks(uint64_t n)
 	return collections() - before;
 }
 
-// They bring the next collection nearer, as objects do.  What existed at the
-// last collection does not.
+// Stacks bring the next collection nearer, as objects do.  Those that existed
+// at the last collection do not.
 TEST(interpreter_stacks_count_towards_the_next_collection)
 {
 	start(100, 0);

@@ -1,11 +1,12 @@
+// The page allocator finds the first free pages, and counts them.
 #include "runtime/pages/pagealloc.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <string.h>
 #include <time.h>
 
 #include "runtime/os/oscall.h"
+#include "test/harness/death.h"
 #include "test/harness/fault.h"
 #include "test/unit/pagealloc.h"
 
@@ -497,7 +498,7 @@ TEST(ranges_across_every_border_are_found)
 }
 
 // One page of a full 1 TiB heap, wherever it is, is found and freed in a time
-// that does not follow the heap.  A round takes about 1 us, three walks over
+// that does not grow with the heap.  A round takes about 1 us; three walks over
 // 2^18 leaves would take at least 200.
 TEST(single_pages_of_a_huge_heap_cost_little)
 {
@@ -692,83 +693,94 @@ TEST(more_than_the_most_is_refused)
 
 // ---- our own bugs ----
 
-TEST(pages_freed_twice_are_found_out, .signal = SIGABRT)
+// begin_wrong takes the first 600 pages.  What follows must end with this
+// report.
+static void begin_wrong(const char *report)
 {
-	start(2, 2);
+	start(2, 1 << 16);
 	expect_alloc(600, 0);
+	death_expect(report);
+}
+
+TEST(pages_freed_twice_are_found_out, .exit = DEATH_EXPECTED)
+{
+	begin_wrong("rtheap: page=512\n"
+		    "rtheap: fatal: pagealloc: freed page is free");
 	pagealloc_free(&pa, 590, 10);
 	pagealloc_free(&pa, 500, 91);
 }
 
-TEST(pages_allocated_twice_are_found_out, .signal = SIGABRT)
+TEST(pages_allocated_twice_are_found_out, .exit = DEATH_EXPECTED)
 {
-	start(2, 2);
-	expect_alloc(600, 0);
+	begin_wrong("rtheap: page=599\n"
+		    "rtheap: fatal: pagealloc: page is not free");
 	pagealloc_alloc_range(&pa, 599, 2);
 }
 
-TEST(scavenging_used_pages_is_found_out, .signal = SIGABRT)
+TEST(scavenging_used_pages_is_found_out, .exit = DEATH_EXPECTED)
 {
-	start(2, 2);
-	expect_alloc(600, 0);
+	begin_wrong("rtheap: page=599\n"
+		    "rtheap: fatal: pagealloc: page is not free");
 	pagealloc_set_scavenged(&pa, 599, 2);
 }
 
-TEST(pages_beyond_the_heap_are_found_out, .signal = SIGABRT)
+// The last page of the heap and one behind it, the first behind it, none.
+static const struct range outside[] = {
+    {AT(2, 0) - 1, 2}, {AT(2, 0), 1}, {7, 0}};
+
+TEST(pages_beyond_the_heap_are_found_out, .n = RT_ARRAY_LEN(outside),
+     .exit = DEATH_EXPECTED)
 {
-	start(2, 3);
-	expect_alloc(AT(2, 0), 0);
-	pagealloc_free(&pa, AT(2, 0) - 1, 2);
+	begin_wrong("rtheap: fatal: pagealloc: pages outside of the heap");
+	expect_alloc(424, 600);
+	pagealloc_free(&pa, outside[_i].page, outside[_i].npages);
 }
 
-TEST(growth_without_tables_is_found_out, .signal = SIGABRT)
+TEST(growth_without_tables_is_found_out, .exit = DEATH_EXPECTED)
 {
-	start(2, 1 << 16);
+	begin_wrong("rtheap: nchunks=65536\n"
+		    "rtheap: fatal: pagealloc_grow: no room");
 	pagealloc_grow(&pa, 1 << 16);
 }
 
-// The check sees each kind of damage.
-TEST(check_finds_damage)
+TEST(a_block_has_a_begin, .exit = DEATH_EXPECTED)
 {
-	uint64_t *root, *leaf;
-	size_t ready;
+	struct pagealloc_block b;
 
-	start(9, 9);
-	ready = systable_ready(&pa.chunks);
-	expect_alloc(600, 0);
-	root = (uint64_t *)pa.sums[0].base;
-	leaf = (uint64_t *)pa.sums[PAGEALLOC_LEVELS - 1].base;
-	ck_assert_ptr_null(pagealloc_check(&pa));
-	*root ^= 1;
-	ck_assert_ptr_nonnull(pagealloc_check(&pa));
-	*root ^= 1;
-	leaf[3] ^= 1;
-	ck_assert_ptr_nonnull(pagealloc_check(&pa));
-	leaf[3] ^= 1;
-	leaf[9] = 1; // no such chunk
-	ck_assert_ptr_nonnull(pagealloc_check(&pa));
-	leaf[9] = 0;
-	((uint64_t *)pa.sums[1].base)[2] = 1; // of no chunk either
-	ck_assert_ptr_nonnull(pagealloc_check(&pa));
-	((uint64_t *)pa.sums[1].base)[2] = 0;
-	pa.max_chunks = 8;
-	ck_assert_ptr_nonnull(pagealloc_check(&pa));
-	pa.max_chunks = 9;
-	atomic_u64_store_relaxed(&pa.chunks.ready,
-				 0); // as if the bitmaps were missing
-	ck_assert_ptr_nonnull(pagealloc_check(&pa));
-	atomic_u64_store_relaxed(&pa.chunks.ready, ready);
-	pa.scav.nchunks--;
-	ck_assert_ptr_nonnull(pagealloc_check(&pa));
-	pa.scav.nchunks++;
-	pagealloc_chunk(&pa, 0)->scavenged.word[0] ^= 1;
-	ck_assert_ptr_nonnull(pagealloc_check(&pa));
-	pagealloc_chunk(&pa, 0)->scavenged.word[0] ^= 1;
-	pa.search_page++;
-	ck_assert_ptr_nonnull(pagealloc_check(&pa));
-	pa.search_page--;
-	scavindex_free(&pa.scav, 0, 1);
-	ck_assert_ptr_nonnull(pagealloc_check(&pa));
-	scavindex_alloc(&pa.scav, 0, 1);
-	finish();
+	begin_wrong("rtheap: base=3\n"
+		    "rtheap: fatal: pagealloc: no block begins here");
+	pagealloc_retake_block(&pa, 3, 1, &b);
+}
+
+TEST(a_block_that_was_not_taken_is_not_freed, .exit = DEATH_EXPECTED)
+{
+	begin_wrong("rtheap: base=640\nrtheap: fatal: "
+		    "pagealloc_free_block: pages were not taken");
+	pagealloc_free_block(&pa, 640, 1, 0);
+}
+
+// Behind the back of its summary a chunk is full.
+TEST(a_chunk_without_its_free_pages_is_found_out, .exit = DEATH_EXPECTED)
+{
+	begin_wrong("rtheap: chunk=1\nrtheap: fatal: "
+		    "pagealloc: chunk lacks what its summary says");
+	memset(&pagealloc_chunk(&pa, 1)->alloc, 0xff,
+	       sizeof(struct pallocbits));
+	expect_alloc(1, NONE);
+}
+
+// Chunks are full behind the back of the summaries above, which know of free
+// pages that begin after the first page.
+TEST(children_without_their_free_pages_are_found_out, .exit = DEATH_EXPECTED)
+{
+	pallocsum *leaves;
+
+	start(2, 1 << 16);
+	death_expect("rtheap: entry=0\nrtheap: fatal: "
+		     "pagealloc: children lack what their summary says");
+	pagealloc_alloc_range(&pa, 0, 1);
+	pagealloc_alloc_range(&pa, 1023, 1);
+	leaves = (pallocsum *)pa.sums[PAGEALLOC_LEVELS - 1].base;
+	leaves[0] = leaves[1] = 0;
+	expect_alloc(600, NONE);
 }

@@ -1,3 +1,4 @@
+// A block of 64 pages that one P owns.
 #include "runtime/pages/pagecache.h"
 
 #include <signal.h>
@@ -404,7 +405,7 @@ TEST(the_oldest_block_is_forgotten)
 	finish();
 }
 
-// Pages alone that lie lower do not displace the range.
+// Single pages that lie lower do not displace the range.
 TEST(what_is_kept_holds_the_range_that_was_asked_for)
 {
 	static const unsigned alone[] = {0, 2, 4, 6, 30};
@@ -425,7 +426,8 @@ TEST(what_is_kept_holds_the_range_that_was_asked_for)
 	finish();
 }
 
-// A collection flushes it; the next filling comes from where the last one did.
+// A collection flushes the cache.  The next filling comes from the block of the
+// last one.
 TEST(a_flushed_cache_remembers)
 {
 	start(1);
@@ -440,7 +442,8 @@ TEST(a_flushed_cache_remembers)
 
 // ---- pages in a row ----
 
-// What is left goes back as it was, and the block has what was asked for.
+// The rest of the cache is freed as it was, and the new block has as many pages
+// in a row as were asked for.
 TEST(a_cache_without_a_fit_is_exchanged)
 {
 	start(1);

@@ -1,3 +1,4 @@
+// Searches in the bitmap of a chunk, against loops over single pages.
 #include "runtime/pages/pallocbits.h"
 
 #include "test/harness/suite.h"

@@ -1,4 +1,6 @@
+// The ring of pauses: what it keeps, and reading beside the writer.
 #include "test/harness/fault.h"
+#include "test/harness/readers.h"
 #include "test/harness/suite.h"
 #include "test/harness/thread.h"
 
@@ -133,42 +135,23 @@ TEST(count_wraps_at_64_bits)
 
 // ---- readers beside the writer ----
 
-enum { READERS = 3, PAUSES = 4000, BURST = 8 };
+enum { PAUSES = 4000, BURST = 8 };
 
-static atomic_u32 writer_done;
-static atomic_u64 nreads;
-
-struct reader {
-	pthread_t thread;
-	unsigned wrong; // copies that were not of one moment
-	unsigned moves; // copies that had more pauses than the one before
-};
-
-// read_all checks copies until the writer is done.  The count tells what
-// every other number of the copy must be.
-static void *read_all(void *arg)
+// The count tells what every other number of the copy must be.
+static const char *read_copy(struct reader *r)
 {
-	struct reader *r = arg;
 	struct slots slots;
 	struct pausering_copy c = {.ns = slots.ns, .end = slots.end};
-	uint64_t last = 0;
-	bool done;
+	uint64_t last = r->last;
 
-	do {
-		unsigned nfilled;
-
-		done = atomic_u32_load_acquire(&writer_done);
-		pausering_read(&ring, &c);
-		nfilled = c.count < 256 ? (unsigned)c.count : 256;
-		r->wrong += wrong_slots(&c, nfilled) != 0;
-		r->wrong += c.total_ns != pause_total(c.count);
-		r->wrong += c.count < last;
-		r->moves += c.count > last;
-		last = c.count;
-		atomic_u64_add_relaxed(&nreads, 1);
-	} while (!done);
-	r->wrong += last != PAUSES;
-	return NULL;
+	pausering_read(&ring, &c);
+	r->last = c.count;
+	r->count += c.count > last;
+	if (wrong_slots(&c, c.count < 256 ? (unsigned)c.count : 256) != 0)
+		return "a slot is of another moment";
+	if (c.total_ns != pause_total(c.count))
+		return "the total is of another moment";
+	return c.count < last ? "the count went back" : NULL;
 }
 
 // After each burst the writer waits until some reader got a copy.  Otherwise
@@ -176,30 +159,21 @@ static void *read_all(void *arg)
 static void write_bursts(void)
 {
 	for (uint64_t n = 0; n < PAUSES; n += BURST) {
-		uint64_t seen = atomic_u64_load_relaxed(&nreads);
+		uint64_t seen = readers_sum();
 
 		add(n, n + BURST);
-		while (atomic_u64_load_relaxed(&nreads) == seen)
+		while (readers_sum() == seen)
 			oscall_yield();
 	}
-	atomic_u32_store_release(&writer_done, 1);
 }
 
 TEST(copies_beside_a_writer_are_of_one_moment)
 {
-	static struct reader readers[READERS];
-	unsigned moves = 0;
-
-	for (unsigned i = 0; i < READERS; i++)
-		readers[i].thread = start_thread(read_all, &readers[i]);
-	write_bursts();
-	for (unsigned i = 0; i < READERS; i++) {
-		join_thread(readers[i].thread);
-		ck_assert_uint_eq(readers[i].wrong, 0);
-		moves += readers[i].moves;
-	}
 	// One copy may be the first to show two bursts, hardly more.
-	ck_assert_uint_ge(moves, PAUSES / BURST / 4);
+	ck_assert_uint_ge(readers_run(read_copy, write_bursts),
+			  PAUSES / BURST / 4);
+	for (unsigned i = 0; i < READERS; i++)
+		ck_assert_uint_eq(readers[i].last, PAUSES);
 }
 
 static atomic_u32 reader_done;

@@ -1,3 +1,4 @@
+// Permanent memory: what it counts, maps and refuses; and fixalloc.
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -165,7 +166,7 @@ TEST(less_than_a_step_will_do)
 	ck_assert_uint_eq(in_stat() + in_other(), in_ready());
 }
 
-// As much address space as is wished, or what the system has; and none.
+// The system grants less address space than is wished, and then none.
 TEST(a_region_may_be_smaller_than_wished)
 {
 	persistent_init(1 << 20);
@@ -183,7 +184,7 @@ TEST(a_region_may_be_smaller_than_wished)
 	ck_assert_uint_eq(gauge_load(&gauges.mappings), 0);
 }
 
-// One region, and as few calls as there are steps that become longer.
+// There is one region.  Steps become longer, so there are few calls.
 TEST(neither_mappings_nor_calls_follow_what_is_taken)
 {
 	enum { TOTAL = 48 << 20 };
@@ -274,10 +275,10 @@ static const struct {
 	size_t align;
 	const char *what;
 } bad_requests[] = {
-    {0, 8, "no size"},
-    {8, 0, "bad alignment"},
-    {8, 24, "bad alignment"},
-    {8, 8192, "bad alignment"},
+    {0, 8, "persistent_alloc: no size"},
+    {8, 0, "rtheap: align=0\nrtheap: fatal: persistent_alloc: bad alignment"},
+    {8, 24, "align=24\nrtheap: fatal: persistent_alloc: bad alignment"},
+    {8, 8192, "align=8192\nrtheap: fatal: persistent_alloc: bad alignment"},
 };
 
 TEST(a_senseless_request_throws, .n = RT_ARRAY_LEN(bad_requests),
@@ -404,9 +405,11 @@ static const struct {
 	size_t align;
 	const char *what;
 } bad_pools[] = {
-    {4, 4, "bad size"},	       {FIXALLOC_CHUNK + 8, 8, "bad size"},
-    {24, 4, "bad alignment"},  {24, 24, "bad alignment"},
-    {24, 16, "bad alignment"},
+    {4, 4, "rtheap: size=4\nrtheap: fatal: fixalloc_init: bad size"},
+    {FIXALLOC_CHUNK + 8, 8, "fixalloc_init: bad size"},
+    {24, 4, "align=4\nrtheap: fatal: fixalloc_init: bad alignment"},
+    {24, 24, "align=24\nrtheap: fatal: fixalloc_init: bad alignment"},
+    {24, 16, "align=16\nrtheap: fatal: fixalloc_init: bad alignment"},
 };
 
 TEST(a_senseless_pool_throws, .n = RT_ARRAY_LEN(bad_pools),
@@ -420,7 +423,8 @@ TEST(a_senseless_pool_throws, .n = RT_ARRAY_LEN(bad_pools),
 TEST(freeing_more_than_was_taken_throws, .exit = DEATH_EXPECTED)
 {
 	static uint64_t object[OBJECT / 8];
-	static char what[] = "more than is in use";
+	static char what[] =
+	    "size=96\nrtheap: fatal: fixalloc_free: more than is in use";
 
 	fixalloc_init(&pool, OBJECT, 8, false, stat);
 	death_expect(what);
@@ -430,7 +434,8 @@ TEST(freeing_more_than_was_taken_throws, .exit = DEATH_EXPECTED)
 TEST(freeing_a_list_of_more_than_was_taken_throws, .exit = DEATH_EXPECTED)
 {
 	static uint64_t object[OBJECT / 8];
-	static char what[] = "more than is in use";
+	static char what[] =
+	    "size=192\nrtheap: fatal: fixalloc_free: more than is in use";
 	struct fixalloc_list list = {0};
 
 	fixalloc_init(&pool, OBJECT, 8, false, stat);

@@ -113,7 +113,7 @@ TEST(reading_no_object_is_reported, .n = VICTIMS,
 }
 
 // A report of memcheck would be a report of this test.  So the test only asks
-// what memcheck would report: it has no bits of a byte that may not be touched.
+// memcheck for the bits of a byte.  A byte that memcheck would report has none.
 TEST(memcheck_would_report_it, .n = VICTIMS,
      .unless = SUITE_UNLESS(!RUNNING_ON_VALGRIND, "only under memcheck"))
 {

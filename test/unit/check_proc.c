@@ -1,3 +1,4 @@
+// Ps: attach, detach, block, and stop.
 #include "runtime/world/proc.h"
 
 #include <errno.h>
@@ -10,6 +11,7 @@
 #include "runtime/world/gcstats.h"
 #include "runtime/spans/mcache.h"
 #include "test/harness/await.h"
+#include "test/harness/death.h"
 #include "test/harness/fault.h"
 #include "test/harness/suite.h"
 
@@ -106,7 +108,7 @@ TEST(detaching_leaves_nothing_but_the_record)
 	ck_assert_uint_eq(nfree, THREADS);
 }
 
-// in_list counts the walk that a stop makes, and verifies the way back.
+// in_list counts the Ps that a stop visits, and verifies the links back.
 static uint32_t in_list(void)
 {
 	const struct rt_proc *before = NULL;
@@ -183,8 +185,9 @@ TEST(attaching_is_refused_twice_and_with_unknown_flags)
 	ck_assert_ptr_nonnull(rt_alloc(64));
 }
 
-TEST(blocking_twice_throws, .signal = SIGABRT)
+TEST(blocking_twice_throws, .exit = DEATH_EXPECTED)
 {
+	death_expect("rtheap: fatal: proc_block: not running");
 	proc_block(proc_self());
 	proc_block(proc_self());
 }
@@ -273,7 +276,7 @@ TEST(a_refused_end_disturbs_no_thread)
 
 // ---- errno ----
 
-// What the system said to the host, read when the thread runs again.
+// The errno of a call of the host, which it reads when the thread runs again.
 enum { OF_THE_HOST = 4711 };
 
 static atomic_u32 stopped, started;
@@ -292,7 +295,8 @@ static void leave_while_stopped(void)
 
 static void (*const waits[])(void) = {leave_while_stopped, poll_until_started};
 
-// stop_until_a_thread_waits: sleeps are refused, so each is counted.
+// stop_until_a_thread_waits stops the world until a thread has tried to sleep.
+// All sleeps are refused, and so counted.
 static void *stop_until_a_thread_waits(void *arg)
 {
 	uint64_t before;
@@ -623,7 +627,7 @@ static void poll_meanwhile(void)
 }
 
 // Returns when the other thread waits for this one to stop.
-static void want_to_stand(void)
+static void want_a_stop(void)
 {
 	atomic_u32_add_release(&hold.wanted, 1);
 	while (!__atomic_load_n(&rt_thread_self()->pending, __ATOMIC_RELAXED))
@@ -682,7 +686,7 @@ static hold_step *const hold_scripts[][3] = {
     {enter, other_collects, leave},
     {call_blocking, nothing, nothing},
     {poll_meanwhile, nothing, nothing},
-    {want_to_stand, rt_safepoint, nothing},
+    {want_a_stop, rt_safepoint, nothing},
     {collect_here, nothing, nothing},
     {allocate_until_collected, nothing, nothing},
     {allocate_meanwhile, nothing, nothing},
@@ -695,9 +699,9 @@ enum {
 	HOLDS = PLACES * RT_ARRAY_LEN(hold_scripts),
 };
 
-// The functions of a script are C, so any of them may push a caller's register.
-// enter is the library's own entry, which nothing comes before, and so is
-// rt_safepoint.
+// The functions of a script are C, so any of them may push a caller's register
+// before it calls the library.  For enter and leave the library's own functions
+// are called instead; rt_safepoint is one already.
 static uintptr_t hold_run(int i, uintptr_t hidden)
 {
 	memcpy(hold_calls, hold_scripts[i / PLACES], sizeof hold_calls);

@@ -8,6 +8,7 @@
 #include "gc/mark/work.h"
 #include "runtime/os/oscall.h"
 #include "test/harness/await.h"
+#include "test/harness/unattached.h"
 
 static void setup(void)
 {
@@ -374,31 +375,24 @@ TEST(a_range_may_be_added_lots_of_times)
 
 // ---- threads ----
 
-// What a thread that is not attached does to ranges, and the answers it gets.
-static struct {
-	atomic_u32 began, ended;
-	int removed, removed_again, added;
-} beside;
-
-static void *remove_unattached(void *arg)
+static int remove_slots(void)
 {
-	(void)arg;
-	atomic_u32_store_release(&beside.began, 1);
-	beside.removed = take(slot, 4);
-	beside.removed_again = take(slot, 4);
-	beside.added = rt_roots_add(slot, slot + 4, 0);
-	atomic_u32_store_release(&beside.ended, 1);
-	return NULL;
+	return take(slot, 4);
 }
+
+static int add_slots(void)
+{
+	return rt_roots_add(slot, slot + 4, 0);
+}
+
+static struct unattached unattached = {
+    .remove = remove_slots, .add = add_slots, .count = roots_ranges};
 
 TEST(an_unattached_thread_removes)
 {
 	add(slot, 4);
 	fill_slots();
-	join_thread(start_thread(remove_unattached, NULL));
-	ck_assert_int_eq(beside.removed, RT_OK);
-	ck_assert_int_eq(beside.removed_again, RT_ENOENT);
-	ck_assert_int_eq(beside.added, RT_EPERM);
+	unattached_removes(&unattached);
 	ck_assert_uint_eq(heap_live_after_gc(), 0);
 }
 
@@ -421,19 +415,8 @@ GROUP(threads);
 // A marker may be reading the table.
 TEST(removing_waits_for_the_end_of_a_stop)
 {
-	pthread_t thread;
-
 	add(slot, 4);
-	ck_assert_int_eq(rt_stop_the_world(RT_STOP_HOST), RT_OK);
-	thread = start_thread(remove_unattached, NULL);
-	await_at_least(&beside.began, 1);
-	ck_assert(stays(&beside.ended, 0));
-	ck_assert_uint_eq(roots_ranges(), 1);
-	ck_assert_int_eq(take(slot, 4), RT_EBUSY);
-	ck_assert_int_eq(rt_start_the_world(NULL), RT_OK);
-	join_thread(thread);
-	ck_assert_int_eq(beside.removed, RT_OK);
-	ck_assert_uint_eq(roots_ranges(), 0);
+	unattached_waits(&unattached);
 }
 
 GROUP(heaps);

@@ -99,7 +99,7 @@ static void start_cycle(struct simulation *s, unsigned n)
 	runway_begin(&s->runway, &s->heap);
 }
 
-// scan takes up to n bytes of work off those that are left.
+// scan takes up to n bytes of work from *left, and returns how many it took.
 static uint64_t scan(uint64_t *left, uint64_t n)
 {
 	uint64_t done = base_min(*left, n);
@@ -438,8 +438,9 @@ GROUP(triggers);
 static const struct runway_heap large = {
     .marked = 256 * MIB, .goal = 512 * MIB, .percent = 100};
 
-// Whatever the runway, the trigger is from 45/64 of the way to the goal less 4
-// MiB.
+// Whatever the runway, the trigger is at least 45/64 of the way to the goal,
+// and at most the goal less 4 MiB.  In a small heap it is at most 61/64 of the
+// way.
 TEST(trigger_is_between_its_bounds)
 {
 	struct runway_heap h = large;
@@ -501,7 +502,7 @@ TEST(work_is_spread_over_the_bytes_that_are_left)
 	h.live = 126 * MIB;
 	runway_revise(&r, &h);
 	ck_assert(r.work_per_byte == 2);
-	// At least 1000 of work are left, until marking ends.
+	// Until marking ends, at least 1000 bytes of work count as left.
 	h.done = 8 * MIB;
 	runway_revise(&r, &h);
 	ck_assert(r.work_per_byte == 1000.0 / (2 * MIB));
@@ -583,8 +584,8 @@ TEST(the_worst_of_the_last_markings_is_expected)
 		ck_assert(r.cons_mark == (i < 5 ? 1 : 0.2));
 		ck_assert(r.triggered == RUNWAY_IDLE);
 	}
-	// Assists mark as well: with half of the processors marking, a byte
-	// takes three times as many of them.
+	// Assists mark as well.  If half of the time goes to marking, a byte of
+	// it costs three times as much time.
 	r.triggered = 0;
 	runway_end(&r, &h, &(struct runway_times){1000, 250, 0});
 	ck_assert(r.cons_mark == 3);
@@ -638,8 +639,8 @@ static void any_heap(struct rng *rng, struct runway_heap *h)
 
 GROUP(random, .timeout = 60);
 
-// Whatever comes in, the trigger is not below what lives, a debt is all credit
-// or work, and no ratio is negative or no number.
+// Whatever the input, the trigger is not below what lives, no debt takes more
+// credit than there is, and no ratio is negative or NaN.
 TEST(no_rates_leave_the_bounds)
 {
 	struct runway r;

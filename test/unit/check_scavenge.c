@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "runtime/os/oscall.h"
+#include "runtime/os/settings.h"
 #include "runtime/spans/scavenge.h"
 #include "test/harness/fault.h"
 #include "test/harness/recount.h"
@@ -34,7 +35,8 @@ static void begin(int i)
 	sysmem_init();
 	phys = base_max(page_sizes[i] / RT_PAGE_SIZE, 1);
 	atomic_u32_store_relaxed(&epoch.sweepgen, 2);
-	ck_assert(arena_init(RT_ARENA_SIZE));
+	settings.max_heap = RT_ARENA_SIZE;
+	ck_assert(arena_init());
 	ck_assert(mheap_init());
 	for (unsigned page = 0; page < PAGES; page++) {
 		struct mspan *s = mheap_alloc_manual(NULL, 1, MSPAN_WORK);
@@ -150,7 +152,7 @@ static uint64_t release_one(uint64_t max, bool force)
 	ck_assert_uint_eq(bytes, (uint64_t)n << RT_PAGE_SHIFT);
 	ck_assert_uint_eq(first % phys, 0);
 	ck_assert_uint_eq(n % phys, 0);
-	// It is one more than asked for only for the sake of a huge page.
+	// It releases more than was asked for only to take a huge page whole.
 	if (max <= RT_CHUNK_SIZE &&
 	    bytes > base_align_up(base_max(max, 1), phys << RT_PAGE_SHIFT)) {
 		ck_assert_uint_eq((uint64_t)first * RT_PAGE_SIZE % HUGE_BYTES,
@@ -323,7 +325,8 @@ static uint64_t pass_all(uint64_t nrefused)
 	return sum;
 }
 
-// Memory that the host has locked keeps its chunk, and no other.
+// Memory that the host has locked keeps its chunk from being released, and no
+// other chunk.
 TEST(what_is_refused_does_not_keep_the_rest, .n = RT_ARRAY_LEN(page_sizes))
 {
 	begin(_i);
@@ -413,27 +416,48 @@ static void touch_tables(void)
 	memset(arena_lines(0), 0, CHUNKS * LINES_BYTES);
 }
 
+// release_tables releases the tables of all chunks, and returns how many calls
+// to the system that took.
+static uint64_t release_tables(void)
+{
+	uint32_t chunk = 0;
+
+	fault_fail(OSCALL_RELEASE, 1, 0, 0); // counts from 0
+	while (scavenge_tables(&chunk))
+		;
+	return fault_count(OSCALL_RELEASE);
+}
+
 // Chunk 1 is free as a whole; one page of chunk 2 is in use.
 TEST(so_are_the_tables_of_free_chunks, .n = RT_ARRAY_LEN(page_sizes))
 {
 	uint32_t chunk = 0;
+	struct mspan *s;
 
 	begin(_i);
 	touch_tables();
 	free_pages(RT_CHUNK_PAGES, 3 * RT_CHUNK_PAGES - 1);
-	ck_assert(!scavenge_tables(&chunk)); // nothing is released yet
+	ck_assert_uint_eq(release_tables(), 0); // no page is released yet
 	while (release_one(RT_CHUNK_SIZE, true) != 0)
 		;
-	chunk = 0;
 	fault_fail(OSCALL_RELEASE, 1, UINT64_MAX, ENOMEM);
 	ck_assert(scavenge_tables(&chunk));
 	ck_assert_uint_eq(chunk, 2);
 	ck_assert(!scavenge_tables(&chunk));
+	ck_assert_uint_eq(chunk, mheap.pages.nchunks);
 	expect_tables(true);
-	fault_fail(OSCALL_RELEASE, 1, 0, 0);
-	chunk = 0;
-	ck_assert(scavenge_tables(&chunk));
-	ck_assert(!scavenge_tables(&chunk));
+	ck_assert_uint_ne(release_tables(), 0);
+	expect_tables(false);
+	// Once is enough, until a page of the chunk is used again.
+	ck_assert_uint_eq(release_tables(), 0);
+	s = mheap_alloc_manual(NULL, phys, MSPAN_WORK);
+	ck_assert_ptr_nonnull(s);
+	ck_assert_uint_eq(mspan_page(s), RT_CHUNK_PAGES);
+	touch_tables();
+	mheap_free_manual(NULL, s);
+	while (release_one(RT_CHUNK_SIZE, true) != 0)
+		;
+	ck_assert_uint_ne(release_tables(), 0);
 	expect_tables(false);
 	expect_sums();
 	ck_assert_uint_eq(release_one(RT_CHUNK_SIZE, true), 0);
@@ -746,7 +770,7 @@ TEST(pages_are_released_beside_allocation, .n = RT_ARRAY_LEN(page_sizes))
 	for (int i = 0; i < WORKERS; i++)
 		join_thread(t[i]);
 	rt_blocking_leave();
-	// Large pages may have found no moment when all of one was free.
+	// Where pages are large, perhaps none was ever free as a whole.
 	memset(held, 0, sizeof held);
 	ck_assert_int_eq(rt_gc(), RT_OK);
 	released += scavenge_once(proc_self(), 64 << 10, true);
@@ -791,8 +815,8 @@ static void let_release(int i)
 }
 
 // make_rooms makes objects one after another, each when the one before is
-// dropped.  It returns how many times there was no memory.  collect: the one
-// before is free for certain.
+// dropped.  It returns how many times there was no memory.  With collect it
+// collects before each, so that the one before is certainly free.
 static unsigned make_rooms(bool collect)
 {
 	unsigned nulls = 0;

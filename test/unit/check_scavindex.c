@@ -1,9 +1,10 @@
+// The index of chunks that have pages to release.
 #include "runtime/pages/scavindex.h"
 
 #include <errno.h>
-#include <signal.h>
 
 #include "runtime/os/oscall.h"
+#include "test/harness/death.h"
 #include "test/harness/fault.h"
 #include "test/harness/suite.h"
 
@@ -358,58 +359,27 @@ TEST(cursors_lose_no_eligible_chunk)
 	finish();
 }
 
-TEST(too_many_pages_are_found_out, .signal = SIGABRT)
+TEST(too_many_pages_are_found_out, .exit = DEATH_EXPECTED)
 {
 	start(1);
+	death_expect("rtheap: in_use=512\n"
+		     "rtheap: fatal: scavindex_alloc: chunk overflows");
 	scavindex_alloc(&idx, 0, 1);
 }
 
-TEST(too_few_pages_are_found_out, .signal = SIGABRT)
+TEST(too_few_pages_are_found_out, .exit = DEATH_EXPECTED)
 {
 	start(1);
+	death_expect("rtheap: in_use=0\n"
+		     "rtheap: fatal: scavindex_free: chunk underflows");
 	scavindex_free(&idx, 0, FULL);
 	scavindex_free(&idx, 0, 1);
 }
 
-TEST(growth_without_a_table_is_found_out, .signal = SIGABRT)
+TEST(growth_without_a_table_is_found_out, .exit = DEATH_EXPECTED)
 {
 	start(1);
+	death_expect("rtheap: nchunks=4096\n"
+		     "rtheap: fatal: scavindex_grow: no room");
 	scavindex_grow(&idx, MAX_CHUNKS);
-}
-
-// The check sees each kind of damage.
-TEST(check_finds_damage)
-{
-	enum { IN_USE = 32, LAST_IN_USE = 47, HAS_IDLE = 63 }; // first bits
-	uint32_t *const cursors[] = {&idx.cursor_bg, &idx.cursor_force,
-				     &idx.free_high};
-	uint64_t *chunk;
-
-	start(4);
-	chunk = (uint64_t *)idx.table.base;
-	scavindex_free(&idx, 1, 10);
-	ck_assert_ptr_null(scavindex_check(&idx));
-	for (unsigned i = 0; i < RT_ARRAY_LEN(cursors); i++) {
-		uint32_t old = *cursors[i];
-
-		*cursors[i] = 5;
-		ck_assert_ptr_nonnull(scavindex_check(&idx));
-		*cursors[i] = old;
-	}
-	idx.nchunks = MAX_CHUNKS; // beyond the table
-	ck_assert_ptr_nonnull(scavindex_check(&idx));
-	idx.nchunks = 4;
-	chunk[3] += UINT64_C(1) << IN_USE;
-	ck_assert_ptr_nonnull(scavindex_check(&idx));
-	chunk[3] -= UINT64_C(1) << IN_USE;
-	chunk[3] ^= (FULL + 1) * (UINT64_C(1) << LAST_IN_USE);
-	ck_assert_ptr_nonnull(scavindex_check(&idx));
-	chunk[3] ^= (FULL + 1) * (UINT64_C(1) << LAST_IN_USE);
-	chunk[0] ^= UINT64_C(1) << HAS_IDLE; // but is full
-	ck_assert_ptr_nonnull(scavindex_check(&idx));
-	chunk[0] ^= UINT64_C(1) << HAS_IDLE;
-	idx.cursor_force = 1; // below a chunk that waits for it
-	ck_assert_ptr_nonnull(scavindex_check(&idx));
-	idx.cursor_force = 2;
-	finish();
 }

@@ -128,7 +128,8 @@ TEST(without_a_clock_a_page_counts_as_10_us)
 	ck_assert_uint_eq(sim.pace.worked, 3 * PAGE_NS);
 }
 
-// What several processors have to offer, one thread may take a larger part of.
+// The share is one of the time of all processors, so one thread may use a
+// larger share of its own time.
 TEST(the_share_is_of_all_processors)
 {
 	sim.target = (struct scavpace_target){0.05, 4};
@@ -353,6 +354,9 @@ TEST(a_collection_or_a_hundredth_of_the_goal_is_activity)
 	ck_assert(scavgoal_active(&before, &now));
 	now = before;
 	now.cycles++;
+	ck_assert(scavgoal_active(&before, &now));
+	now = before;
+	now.changes++;
 	ck_assert(scavgoal_active(&before, &now));
 	// Without a goal: a hundredth of what is live.
 	now = before;

@@ -70,7 +70,8 @@ static void draw(uint64_t seed, struct choices *c)
 
 static struct choices first, second;
 
-// The processor is asked for, and not given away: that could take long.
+// Calls that give the processor away are counted and refused, because they
+// could take long.
 static void count_yields(void)
 {
 	schedpoint_random();

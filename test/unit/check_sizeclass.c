@@ -1,3 +1,4 @@
+// Size classes are those of Go, and the tables agree with each other.
 #include "test/harness/suite.h"
 
 #include <stdio.h>
@@ -138,7 +139,7 @@ TEST(waste_is_bounded)
 	}
 }
 
-// Every object of a class has this alignment, and some object no more.
+// Every object of a class has this alignment, and some object has no greater.
 TEST(alignment_is_as_listed)
 {
 	for (unsigned c = 1; c < SIZECLASS_COUNT; c++) {

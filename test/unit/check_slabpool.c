@@ -56,10 +56,10 @@ static void take_many(void)
 	}
 }
 
-static void give_many(void)
+static void free_many(void)
 {
 	for (unsigned i = 0; i < MANY; i++)
-		slabpool_give(&pool, block[i]);
+		slabpool_free(&pool, block[i]);
 }
 
 GROUP(slabpool, .setup = setup, .teardown = teardown, .timeout = 60);
@@ -68,21 +68,21 @@ TEST(so_many_blocks_are_kept)
 {
 	take_many();
 	expect_blocks(MANY, 0);
-	give_many();
+	free_many();
 	expect_blocks(0, KEPT);
 }
 
 TEST(the_block_kept_last_comes_first_and_is_zero)
 {
 	take_many();
-	give_many();
+	free_many();
 	for (unsigned i = KEPT; i-- > 0;)
 		ck_assert_ptr_eq(slabpool_take(&pool), block[i]);
 	expect_blocks(KEPT, 0);
 	for (unsigned i = 0; i < KEPT; i++)
-		slabpool_give(&pool, block[i]);
+		slabpool_free(&pool, block[i]);
 	take_many();
-	give_many();
+	free_many();
 	expect_blocks(0, KEPT);
 }
 
@@ -97,7 +97,7 @@ TEST(a_refused_block_changes_nothing)
 TEST(kept_blocks_are_released)
 {
 	take_many();
-	give_many();
+	free_many();
 	slabpool_release_kept(&pool);
 	expect_blocks(0, 0);
 }
@@ -106,7 +106,7 @@ TEST(what_the_system_does_not_take_is_kept)
 {
 	take_many();
 	fault_fail(OSCALL_RELEASE, 1, UINT64_MAX, ENOMEM);
-	give_many();
+	free_many();
 	expect_blocks(0, MANY);
 	slabpool_release_kept(&pool);
 	expect_blocks(0, MANY);
@@ -118,7 +118,7 @@ TEST(what_the_system_does_not_take_is_kept)
 TEST(check_finds_a_wrong_number)
 {
 	take_many();
-	give_many();
+	free_many();
 	pool.n = KEPT - 1;
 	ck_assert_str_eq(slabpool_check(&pool),
 			 "more blocks are kept than counted");

@@ -1,9 +1,11 @@
+// Stopping the world: who runs meanwhile, and which times are noted.
 #include "runtime/world/stw.h"
 
 #include <signal.h>
 
 #include "runtime/spans/mcache.h"
 #include "test/harness/await.h"
+#include "test/harness/death.h"
 #include "test/harness/fault.h"
 #include "test/harness/suite.h"
 
@@ -150,7 +152,8 @@ static int verify(void)
 
 // ---- which threads a stop waits for ----
 
-// The one that stops the world while main looks on.
+// How the stopper stops the world while main watches, and how the running
+// thread is then stopped.
 static int (*const stopping_ops[])(void) = {stop_and_start, rt_gc, read_stopped,
 					    verify, rt_free_os_memory};
 static int (*const standing_ops[])(void) = {
@@ -841,4 +844,19 @@ TEST(a_live_reader_never_finds_more_objects_than_heap)
 	ck_assert_uint_gt(atomic_u32_load_relaxed(&reader.reads), 50);
 }
 
-// ---- the suite ----
+// ---- our own bugs ----
+
+TEST(a_stop_that_did_not_stop_all_is_found_out, .exit = DEATH_EXPECTED)
+{
+	death_expect("stopTheWorld: not stopped (stopwait != 0)");
+	atomic_u32_store_relaxed(&procs.stop_wait, 1);
+	note_wake(&procs.stopnote);
+	proc_wait_all();
+}
+
+TEST(a_world_that_runs_is_not_started, .exit = DEATH_EXPECTED)
+{
+	death_expect("startTheWorld: world not stopped");
+	stw_start(proc_self(), NULL);
+	stw_release();
+}

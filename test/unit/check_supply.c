@@ -222,7 +222,8 @@ static void await_no_runner(void)
 		}
 }
 
-// ask_together ends n threads, which ask for memory before a collection begins.
+// ask_together makes n threads ask for memory.  All of them have asked before a
+// collection begins.  It returns when they have ended.
 static void ask_together(unsigned n)
 {
 	must(rt_blocking_enter());

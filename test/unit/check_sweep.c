@@ -597,7 +597,8 @@ TEST(a_marked_free_slot_throws, .n = 2, .exit = DEATH_EXPECTED)
 	mcache_flush(mc, self);
 	mark(s, _i == 0 ? 1 : s->nelems - 1);
 	flip_heap();
-	death_expect("found pointer to free object");
+	death_expect(
+	    "rtheap: span=#\nrtheap: fatal: found pointer to free object");
 	sweep_all(self);
 }
 
@@ -608,10 +609,9 @@ TEST(a_cached_span_throws, .exit = DEATH_EXPECTED)
 	inside_boot(true);
 	s = inside_span(take(32));
 	mark(s, 7);
-	mcentral_reset();
-	epoch_flip();
-	swept_begin(false);
-	death_expect("bad span state");
+	inside_flip_bits();
+	death_expect(
+	    "rtheap: span=#\nrtheap: fatal: mspan.sweep: bad span state");
 	sweep_all(self);
 }
 
@@ -626,6 +626,7 @@ TEST(a_wrong_count_throws, .exit = DEATH_EXPECTED)
 	mark_object(p);
 	flip_heap();
 	s->alloc_count++;
-	death_expect("bad span state");
+	death_expect(
+	    "rtheap: span=#\nrtheap: fatal: mspan.sweep: bad span state");
 	sweep_ensure(self, s);
 }

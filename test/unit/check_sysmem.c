@@ -1,3 +1,4 @@
+// Mappings: reserved, used, released and freed, and what they count.
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -42,7 +43,7 @@ static void expect_no_move(void)
 	expect_move(0, 0);
 }
 
-// refuse makes the nth and all later calls of a kind fail; allow ends that.
+// refuse makes the nth and all later calls of a sort fail; allow ends that.
 static void refuse(enum oscall kind, uint64_t nth)
 {
 	fault_fail(kind, nth, UINT64_MAX, ENOMEM);
@@ -415,7 +416,7 @@ TEST(guards_may_be_refused, .n = RT_ARRAY_LEN(page_sizes))
 	ck_assert(!is_mapped(p + page, page));
 }
 
-TEST(memory_is_forbidden_and_permitted, .n = RT_ARRAY_LEN(page_sizes))
+TEST(memory_is_protected_and_unprotected, .n = RT_ARRAY_LEN(page_sizes))
 {
 	begin(_i);
 	char *p = sysmem_reserve(3 * page, page, "test");
@@ -472,7 +473,8 @@ TEST(releasing_a_part_of_a_page_throws, .n = 2 * RT_ARRAY_LEN(page_sizes),
 	begin(_i / 2);
 	char *p = sysmem_reserve(2 * page, page, "test");
 	ck_assert_ptr_nonnull(p);
-	death_expect("not whole pages");
+	death_expect(
+	    "rtheap: n=#\nrtheap: fatal: sysmem_release: not whole pages");
 	if (_i % 2)
 		sysmem_release(p, page - 1024);
 	else

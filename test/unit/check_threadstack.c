@@ -46,7 +46,7 @@ static struct context stack(size_t lo, size_t hi, uintptr_t sp)
 	return (struct context){.frame.sp = sp, .lo = at(lo), .hi = at(hi)};
 }
 
-static void forbid(size_t n)
+static void protect(size_t n)
 {
 	ck_assert_int_eq(mprotect(area + n * page, page, PROT_NONE), 0);
 }
@@ -64,7 +64,7 @@ TEST(a_stack_is_used_from_its_pointer_on)
 {
 	uintptr_t sp[] = {at(10), at(10) + 8, at(15) - 8, at(20) - 8, at(20)};
 
-	forbid(12);
+	protect(12);
 	unmap(5);
 	for (unsigned i = 0; i < RT_ARRAY_LEN(sp); i++) {
 		struct context c = stack(10, 20, sp[i]);
@@ -84,7 +84,7 @@ TEST(a_stack_that_is_left_is_used_as_far_as_it_can_be_read)
 
 		ck_assert_uint_eq(threadstack_begin(&c), at(10));
 	}
-	forbid(14);
+	protect(14);
 	for (unsigned i = 0; i < RT_ARRAY_LEN(sp); i++) {
 		struct context c = stack(10, 20, sp[i]);
 
@@ -97,7 +97,7 @@ TEST(a_stack_that_is_left_is_used_as_far_as_it_can_be_read)
 		ck_assert_uint_eq(threadstack_begin(&c), at(17));
 		ck_assert(!threadstack_holds(&c, sp[i]));
 	}
-	forbid(19);
+	protect(19);
 	for (unsigned i = 0; i < RT_ARRAY_LEN(sp); i++) {
 		struct context c = stack(10, 20, sp[i]);
 
@@ -113,9 +113,9 @@ TEST(odd_bounds_are_kept)
 	c.lo += 24;
 	c.hi -= 24;
 	ck_assert_uint_eq(threadstack_begin(&c), at(10) + 24);
-	forbid(10);
+	protect(10);
 	ck_assert_uint_eq(threadstack_begin(&c), at(11));
-	forbid(19);
+	protect(19);
 	ck_assert_uint_eq(threadstack_begin(&c), c.hi);
 }
 
@@ -131,7 +131,7 @@ TEST(a_stack_may_have_grown)
 	c.frame.sp = at(15);
 	ck_assert_uint_eq(threadstack_begin(&c), at(21));
 	// What cannot be read is no stack.
-	forbid(28);
+	protect(28);
 	c = stack(30, 40, at(25));
 	c.grows = true;
 	ck_assert_uint_eq(threadstack_begin(&c), at(29));
@@ -151,7 +151,7 @@ TEST(what_can_be_read_is_known)
 	ck_assert(!threadstack_readable(at(0), at(PAGES), at(11) - 8));
 	ck_assert(!threadstack_readable(at(9), at(10) + 1, at(9)));
 	ck_assert(threadstack_readable(at(9), at(10), at(9)));
-	forbid(20);
+	protect(20);
 	ck_assert(!threadstack_readable(at(19), at(22), at(21)));
 	ck_assert(threadstack_readable(at(11), at(20), at(15)));
 	ck_assert(threadstack_readable(at(21), at(22), at(21)));

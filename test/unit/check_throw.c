@@ -1,3 +1,4 @@
+// Fatal errors: what they print, and that they end the process.
 #include "test/harness/death.h"
 #include "test/harness/fault.h"
 #include "test/harness/suite.h"

@@ -216,7 +216,7 @@ TEST(walk_ends_when_told)
 
 static unsigned inside_wrong;
 
-// Read and verified inside a walk, a heap is what it is outside.
+// Inside a walk, a heap can be read and verified as outside.
 static int verify_inside(void *obj, size_t size, int kind, void *arg)
 {
 	rt_memstats m;
@@ -394,16 +394,6 @@ static struct patch flip_line(uint64_t page, unsigned line, unsigned w,
 	return flip(&arena_lines(page)[w].line[line], bits);
 }
 
-// loop_of makes a node its own successor in its set.
-static struct patch loop_of(struct lfnode *node)
-{
-	// The packed link of a node is what leads to it.
-	static struct lfstack to_itself;
-
-	lfstack_push(&to_itself, node);
-	return PATCH(node->next, atomic_u64_load_relaxed(&to_itself.head));
-}
-
 static struct pallocdata *data_of(uint64_t page)
 {
 	return pagealloc_chunk(&mheap.pages, (uint32_t)(page / RT_CHUNK_PAGES));
@@ -424,21 +414,6 @@ static struct patch flip_alloc(uint64_t page)
 static struct patch flip_scavenged(uint64_t page)
 {
 	return flip_page(&data_of(page)->scavenged, page);
-}
-
-static struct patch flip_summary(unsigned level)
-{
-	pallocsum *s = (pallocsum *)mheap.pages.sums[level].base;
-
-	return PATCH(*s, *s ^ 1);
-}
-
-// The second half of a chunk's word begins with its pages in use.
-static struct patch flip_scavindex(void)
-{
-	uint32_t *w = (uint32_t *)mheap.pages.scav.table.base + 1;
-
-	return PATCH(*w, *w ^ 3);
 }
 
 static uint64_t first_cached_page(void)
@@ -559,12 +534,6 @@ CORRUPTION(count_large, "large span has no object",
 	   PATCH(c.large->alloc_count, 0))
 CORRUPTION(sweepgen_unswept, "alloc_count is not the number of alloc bits",
 	   PATCH(c.partial->sweepgen, epoch_sweepgen() - 2))
-CORRUPTION(sweepgen_claimed, "span has an impossible sweepgen",
-	   PATCH(c.full->sweepgen, epoch_sweepgen() - 1))
-CORRUPTION(sweepgen_future, "span has an impossible sweepgen",
-	   PATCH(c.full->sweepgen, epoch_sweepgen() + 2))
-CORRUPTION(span_base, "span is outside of the heap",
-	   PATCH(c.full->base, c.full->base + 16))
 CORRUPTION(span_base_page, "span table leads into a span",
 	   PATCH(c.full->base, c.full->base + RT_PAGE_SIZE))
 CORRUPTION(span_npages, "span does not fit its class", PATCH(c.full->npages, 2))
@@ -599,8 +568,6 @@ CORRUPTION(span_use_free, "mspan is free or has no pages",
 	   PATCH(c.full->use, MSPAN_FREE))
 CORRUPTION(span_use_stack, "pageword has the wrong state",
 	   PATCH(c.full->use, MSPAN_STACK))
-CORRUPTION(span_use_wild, "span has an unknown use or class",
-	   PATCH(c.full->use, 77))
 CORRUPTION(span_bits_null, "span has the wrong bits", PATCH(c.full->lines, 0))
 CORRUPTION(span_bits_other, "span has the wrong bits",
 	   PATCH(c.full->lines, (uintptr_t)mspan_lines(c.partial)))
@@ -610,38 +577,16 @@ CORRUPTION(span_cached, "span is cached but in no cache",
 	   PATCH(c.partial->cached, 1))
 CORRUPTION(span_cached_full, "span is cached but in no cache",
 	   PATCH(c.full->cached, 1))
-CORRUPTION(set_loop, "lock-free stack has no end", loop_of(&c.partial->partial))
 CORRUPTION(page_bit_lost, "page of a span is free",
 	   flip_alloc(mspan_page(c.full)))
 CORRUPTION(page_bit_added, "page is both allocated and scavenged",
 	   flip_alloc(c.free_page))
-CORRUPTION(scavenged_in_use, "page is both allocated and scavenged",
-	   flip_scavenged(mspan_page(c.full)))
 CORRUPTION(scavenged_free, "heap_released is not the scavenged pages",
 	   flip_scavenged(c.free_page))
-CORRUPTION(summary_root, "summary does not follow from its children",
-	   flip_summary(0))
-CORRUPTION(summary_1, "summary does not follow from its children",
-	   flip_summary(1))
-CORRUPTION(summary_2, "summary does not follow from its children",
-	   flip_summary(2))
-CORRUPTION(summary_3, "summary does not follow from its children",
-	   flip_summary(3))
-CORRUPTION(summary_leaf, "summary of a chunk is not that of its pages",
-	   flip_summary(4))
-CORRUPTION(search_page, "page below search_page is free",
-	   PATCH(mheap.pages.search_page, c.free_page + 1))
-CORRUPTION(search_page_wild, "search_page is beyond the heap",
-	   PATCH(mheap.pages.search_page, UINT64_MAX))
 CORRUPTION(nchunks_less, "page allocator and heap have different lengths",
 	   PATCH(mheap.pages.nchunks, mheap.pages.nchunks - 1))
 CORRUPTION(nchunks_wild, "page allocator and heap have different lengths",
 	   PATCH(mheap.pages.nchunks, UINT32_MAX))
-CORRUPTION(scavindex_length, "cursor of the scavenge index is beyond the heap",
-	   PATCH(mheap.pages.scav.nchunks, mheap.pages.scav.nchunks - 1))
-CORRUPTION(scavindex_word,
-	   "scavenge index counts other pages in use than the chunk",
-	   flip_scavindex())
 CORRUPTION(heap_length, "page allocator and heap have different lengths",
 	   PATCH(arena.used, arena_used() - RT_CHUNK_SIZE))
 CORRUPTION(heap_length_wild, "heap is not whole chunks",
@@ -672,8 +617,6 @@ CORRUPTION(overflow_left, "mark overflow is left outside of marking",
 	   PATCH(overflow.left, 1))
 CORRUPTION(record_begun, "record of a collection is written in part",
 	   PATCH(cyclering.begun, 77))
-CORRUPTION(notices_left, "another number of notices is left",
-	   PATCH(notices.left, 1))
 CORRUPTION(notices_wild, "more notices than there is room for",
 	   PATCH(notices.n, UINT32_MAX))
 CORRUPTION(sites_wild, "table of sites has more than it has room",
@@ -692,27 +635,20 @@ CORRUPTION(heapgauge_TOTAL_FREE,
 	   more(&heapgauges.no_p[HEAPGAUGE_TOTAL_FREE]))
 CORRUPTION(heapgauge_PAGES_IN_USE, "pages_in_use is not the heap spans",
 	   more(&heapgauges.no_p[HEAPGAUGE_PAGES_IN_USE]))
-CORRUPTION(gauge_heap_mapped, "heap_mapped is not whole chunks",
-	   more(&gauges.heap_mapped))
 CORRUPTION(gauge_heap_live, "heap_live is not the bytes of objects",
 	   more(&gauges.heap_live))
 CORRUPTION(gauge_heap_dead, "heap_live is not the bytes of objects",
 	   more(&gauges.heap_dead))
 CORRUPTION(gauge_mapped_ready, "mapped_ready is not what is mapped",
 	   more(&gauges.mapped_ready))
-CORRUPTION(gauge_stacks_sys, "stacks_sys is not 0", more(&gauges.stacks_sys))
 CORRUPTION(gauge_mspan_sys, "mapped_ready is not what is mapped",
 	   more(&gauges.mspan_sys))
 CORRUPTION(gauge_mcache_sys, "mapped_ready is not what is mapped",
 	   more(&gauges.mcache_sys))
-CORRUPTION(gauge_buckhash_sys, "buckhash_sys is not 0",
-	   more(&gauges.buckhash_sys))
 CORRUPTION(gauge_gc_misc_sys, "mapped_ready is not what is mapped",
 	   more(&gauges.gc_misc_sys))
 CORRUPTION(gauge_other_sys, "mapped_ready is not what is mapped",
 	   more(&gauges.other_sys))
-CORRUPTION(gauge_mspan_inuse, "mspan_inuse differs from the mspans handed out",
-	   more(&gauges.mspan_inuse))
 CORRUPTION(gauge_mcache_inuse, "mcache_inuse is more than mcache_sys",
 	   more(&gauges.mcache_inuse))
 

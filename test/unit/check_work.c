@@ -110,7 +110,7 @@ static void wait_starts(struct waiter *waiter, struct work *w)
 	waiter->thread = start_thread(wait_for_work, waiter);
 }
 
-// wait_begins returns when w, the only one, waits.
+// wait_begins returns when w waits.  No other marker may be waiting.
 static void wait_begins(struct waiter *waiter, struct work *w)
 {
 	wait_starts(waiter, w);
@@ -313,7 +313,7 @@ TEST(jobs_can_come_again)
 TEST(closing_with_a_job_left_throws, .exit = DEATH_EXPECTED)
 {
 	work_open(&first, self, 1);
-	death_expect("non-empty mark queue");
+	death_expect("non-empty mark queue after mark");
 	work_close(&first);
 }
 
@@ -321,7 +321,7 @@ TEST(closing_with_a_range_left_throws, .exit = DEATH_EXPECTED)
 {
 	work_open(&first, self, 0);
 	ck_assert(work_add_range(&first, piece(0, 1)));
-	death_expect("non-empty mark queue");
+	death_expect("non-empty mark queue after mark");
 	work_close(&first);
 }
 
@@ -330,7 +330,7 @@ TEST(closing_beside_a_busy_marker_throws, .exit = DEATH_EXPECTED)
 	work_open(&first, self, 1);
 	ck_assert(work_join(&second, self));
 	ck_assert_int_eq(give(&first, &second), WORK_JOB);
-	death_expect("non-empty mark queue");
+	death_expect("non-empty mark queue after mark");
 	work_close(&first);
 }
 
@@ -572,7 +572,7 @@ static unsigned crowd_back(void)
 	return n;
 }
 
-// The marker that comes back gives to the next, and only that one.
+// A gift wakes one marker only.  That marker gives to the next.
 TEST(a_gift_wakes_one_marker)
 {
 	struct work *giver = &first;
@@ -642,7 +642,7 @@ static void *answer(void *arg)
 	return NULL;
 }
 
-// A refused sleep is a look at the call without one.
+// Where sleeps are refused, a helper looks for a call without sleeping.
 TEST(a_call_wakes_helpers_that_wait, .n = 2)
 {
 	enum { HELPERS = 3, CALLS = 100 };

@@ -17,6 +17,8 @@
 	  U32(x.sema.serving, 1))                                              \
 	X(gauges_check(&x.gauges), "gauge is negative",                        \
 	  U64(x.gauges.other_sys, -1))                                         \
+	X(gauges_check(&x.gauges), "gauge is negative",                        \
+	  U64(x.gauges.heap_dead, -1))                                         \
 	X(gauges_check(&x.gauges), "stack_inuse is not whole pages",           \
 	  U64(x.gauges.stack_inuse, 1))                                        \
 	X(gauges_check(&x.gauges), "heap_mapped is not whole chunks",          \
@@ -262,6 +264,9 @@
 	  "page allocator is longer than its tables", x.pages.max_chunks = 0)  \
 	X(pagealloc_check(&x.pages),                                           \
 	  "page allocator is longer than its tables",                          \
+	  U64(x.pages.chunks.ready, 0))                                        \
+	X(pagealloc_check(&x.pages),                                           \
+	  "page allocator is longer than its tables",                          \
 	  x.pages.nchunks = x.pages.max_chunks = 1 << 20)                      \
 	X(pagealloc_check(&x.pages),                                           \
 	  "scavenge index and page allocator have different lengths",          \
@@ -277,9 +282,17 @@
 	  "scavenge index counts other pages in use than the chunk",           \
 	  ++*scav_word())                                                      \
 	X(pagealloc_check(&x.pages),                                           \
+	  "summary does not follow from its children", sums(0)[0] ^= 1)        \
+	X(pagealloc_check(&x.pages),                                           \
+	  "summary does not follow from its children", sums(1)[0] ^= 1)        \
+	X(pagealloc_check(&x.pages),                                           \
 	  "summary does not follow from its children", sums(2)[0] ^= 1)        \
+	X(pagealloc_check(&x.pages),                                           \
+	  "summary does not follow from its children", sums(3)[0] ^= 1)        \
 	X(pagealloc_check(&x.pages), "summary beyond the last chunk is not 0", \
 	  sums(4)[x.pages.nchunks] = pallocsum_make(0, 1, 0))                  \
+	X(pagealloc_check(&x.pages), "summary beyond the last chunk is not 0", \
+	  sums(3)[x.pages.nchunks / 8 + 1] = pallocsum_make(0, 1, 0))          \
 	X(pagealloc_check(&x.pages), "search_page is beyond the heap",         \
 	  x.pages.search_page = UINT64_MAX)                                    \
 	X(pagealloc_check(&x.pages), "page below search_page is free",         \
@@ -332,7 +345,8 @@
 	  "huge pages have more states than their table",                      \
 	  hugepages.nchunks = 1 << 30)                                         \
 	X(hugepages_check(&hugepages),                                         \
-	  "huge pages have states though they are off", hugepages.on = false)  \
+	  "huge pages have states though they are off",                        \
+	  settings.huge_pages = 0)                                             \
 	X(hugepages_check(&hugepages),                                         \
 	  "cursor of huge pages is beyond the heap",                           \
 	  hugepages.cursor = hugepages.nchunks + 1)                            \
@@ -474,6 +488,8 @@
 	  x.slot->span->base += 8)                                             \
 	X(mspan_check(x.slot->span), "span has an unknown use or class",       \
 	  x.slot->span->use = 77)                                              \
+	X(mspan_check(x.slot->span), "span has an impossible sweepgen",        \
+	  U32(x.slot->span->sweepgen, epoch_sweepgen() - 1))                   \
 	X(mspan_check(x.slot->span), "span has an impossible sweepgen",        \
 	  U32(x.slot->span->sweepgen, epoch_sweepgen() + 2))
 
@@ -737,7 +753,7 @@
 	  "pacer shows other bytes outside than were found",                   \
 	  U64(x.pacer.external, 7))                                            \
 	X(pacer_check(&x.pacer), "pacer shows another limit than its rule",    \
-	  U64(x.pacer.limit, 7))                                             \
+	  U64(x.pacer.limit, 7))                                               \
 	X(ask_queue_check(&x.asks), "mutex has no rank", x.asks.lock.rank = 0) \
 	X(ask_queue_check(&x.asks), "threads ask but none leads",              \
 	  x.asks.led = false)                                                  \
@@ -769,12 +785,26 @@
 	X(worker_check(&x.worker), "helper runs that was not attached",        \
 	  x.worker.runs = true)                                                \
 	X(worker_check(&x.worker), "note has an unknown state",                \
-	  U32(x.worker.begun.woken, 3))                                        \
+	  U32(x.worker.t.begun.woken, 3))                                      \
+	X(scavenger_check(&x.scavenger), "scavenger is made by two threads",   \
+	  U32(x.scavenger.making, 2))                                          \
+	X(scavenger_check(&x.scavenger), "scavenger has an unknown state",     \
+	  U32(x.scavenger.runs, 2))                                            \
+	X(scavenger_check(&x.scavenger), "scavenger has an unknown state",     \
+	  U32(x.scavenger.timed, 2))                                           \
+	X(scavenger_check(&x.scavenger), "scavenger has an unknown state",     \
+	  U32(x.scavenger.quit, 2))                                            \
+	X(scavenger_check(&x.scavenger), "note has an unknown state",          \
+	  U32(x.scavenger.call.woken, 3))                                      \
+	X(scavenger_check(&x.scavenger), "note has an unknown state",          \
+	  U32(x.scavenger.pause.woken, 3))                                     \
+	X(libthread_check(&x.worker.t),                                        \
+	  "thread of the library was attached without work",                   \
+	  x.worker.t.attached = true)                                          \
 	X(grey_check(&x.marker), "marks of no markword are kept back",         \
 	  x.marker.kept[5].bits = 1)                                           \
 	X(grey_check(&x.marker),                                               \
-	  "marks kept back are where no search finds them",                    \
-	  keep_mark(1))                                                        \
+	  "marks kept back are where no search finds them", keep_mark(1))      \
 	X(grey_check(&x.marker), "marks kept back are never published",        \
 	  keep_mark(0))
 

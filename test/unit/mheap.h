@@ -82,8 +82,8 @@ struct use {
 	uint64_t sys;
 };
 
-// expect compares those figures of now that now does not compare with each
-// other.
+// expect compares figures that now returns with those wanted.  now itself has
+// compared the others with each other.
 static inline void expect(struct use want)
 {
 	struct row got = now();

@@ -216,7 +216,7 @@ TEST(what_may_not_be_used_is_not_populated)
 	end_cache(&cache);
 }
 
-// A refusal counts nothing, and is the last question.
+// A refusal counts nothing, and the system is not asked again.
 TEST(refused_populating_is_not_tried_again)
 {
 	struct mheap_cache cache = {.filling = PAGECACHE_PAGES};

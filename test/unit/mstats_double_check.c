@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "test/harness/death.h"
+
 GROUP(double_check, .timeout = 120);
 
 // A corruption, and which of the six comparisons finds it.
@@ -262,4 +264,13 @@ TEST(a_sound_heap_is_not_reported)
 	history_released();
 	read_into(&after);
 	ck_assert_uint_eq(warnings, 0);
+}
+
+TEST(counters_of_a_world_that_runs_are_not_compared, .exit = DEATH_EXPECTED)
+{
+	struct text t;
+
+	begin();
+	death_expect("rtheap: fatal: world not stopped");
+	mstats_read(&after, &t);
 }

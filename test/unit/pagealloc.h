@@ -56,10 +56,4 @@ static inline bool page_is_alloc(uint64_t page)
 			      page % CP);
 }
 
-static inline bool page_is_scav(uint64_t page)
-{
-	return pallocbits_get(&pagealloc_chunk(&pa, page / CP)->scavenged,
-			      page % CP);
-}
-
 #endif

@@ -1,11 +1,10 @@
 // The page allocator against a naive one: random operations, first fit.
+#include "test/harness/firstfit.h"
 #include "test/unit/pagealloc.h"
-
-#include <string.h>
 
 GROUP(large);
 
-enum { MAX_CHUNKS = 130, MAX_PAGES = MAX_CHUNKS * CP, MAX_LIVE = 4096 };
+enum { MAX_CHUNKS = FIRSTFIT_MAX / CP, MAX_LIVE = 4096 };
 
 struct workload {
 	unsigned rounds, ops; // heaps, and operations on each
@@ -22,45 +21,14 @@ static const struct workload workloads[] = {
     {10, 1000, 20, MAX_CHUNKS, 15, 2},
 };
 
-static struct {
-	char state[MAX_PAGES]; // FREE, SCAV or USED
-	uint64_t npages;
-	struct range live[MAX_LIVE]; // of USED pages
-	unsigned nlive;
-	unsigned wrong;
-} naive;
+static struct range live[MAX_LIVE]; // of used pages
+static unsigned nlive;
+static unsigned wrong;
 
-enum { FREE, SCAV, USED };
-
-static uint64_t naive_find(uint64_t npages)
-{
-	uint64_t length = 0;
-
-	for (uint64_t p = 0; p < naive.npages; p++) {
-		length = naive.state[p] == USED ? 0 : length + 1;
-		if (length == npages)
-			return p + 1 - npages;
-	}
-	return NONE;
-}
-
-// naive_take marks pages used and counts those that were scavenged.
-static uint64_t naive_take(uint64_t page, uint64_t npages)
-{
-	uint64_t nscav = 0;
-
-	for (uint64_t p = page; p < page + npages; p++) {
-		nscav += naive.state[p] == SCAV;
-		naive.state[p] = USED;
-	}
-	return nscav;
-}
-
-static void naive_grow(uint32_t nchunks)
+static void grow_both(uint32_t nchunks)
 {
 	grow(nchunks);
-	while (naive.npages < AT(nchunks, 0))
-		naive.state[naive.npages++] = SCAV;
+	firstfit_grow(AT(nchunks, 0));
 }
 
 static void random_alloc(struct rng *r, const struct workload *w)
@@ -72,21 +40,13 @@ static void random_alloc(struct rng *r, const struct workload *w)
 	if (rng_below(r, 100) < w->small)
 		n = 1 + rng_below(r, 8);
 	page = pagealloc_alloc(&pa, n, &nscav);
-	naive.wrong += page != naive_find(n);
+	wrong += page != firstfit_find(n);
 	if (page == NONE) {
-		naive.wrong += nscav != 0;
+		wrong += nscav != 0;
 		return;
 	}
-	naive.wrong += nscav != naive_take(page, n);
-	naive.live[naive.nlive++] = (struct range){page, n};
-}
-
-static bool naive_is_free(uint64_t page, uint64_t npages)
-{
-	for (uint64_t p = page; p < page + npages; p++)
-		if (p >= naive.npages || naive.state[p] == USED)
-			return false;
-	return true;
+	wrong += nscav != firstfit_take(page, n);
+	live[nlive++] = (struct range){page, n};
 }
 
 // random_aligned takes any range that is so aligned, if there is one.
@@ -99,20 +59,20 @@ static void random_aligned(struct rng *r, const struct workload *w)
 	uint64_t page = pagealloc_alloc_aligned(&pa, n, align, &nscav);
 
 	if (page != NONE) {
-		naive.wrong += page % align != 0 || !naive_is_free(page, n);
-		naive.wrong += nscav != naive_take(page, n);
-		naive.live[naive.nlive++] = (struct range){page, n};
+		wrong += page % align != 0 || !firstfit_is_free(page, n);
+		wrong += nscav != firstfit_take(page, n);
+		live[nlive++] = (struct range){page, n};
 		return;
 	}
-	while (any < naive.npages && !naive_is_free(any, n))
+	while (any < firstfit.npages && !firstfit_is_free(any, n))
 		any += align;
-	naive.wrong += any < naive.npages || nscav != 0;
+	wrong += any < firstfit.npages || nscav != 0;
 }
 
 // random_free frees a live range or a part of it.
 static void random_free(struct rng *r)
 {
-	struct range *l = &naive.live[rng_below(r, naive.nlive)];
+	struct range *l = &live[rng_below(r, nlive)];
 	struct range part = *l;
 
 	if (rng_below(r, 4) == 0) {
@@ -121,32 +81,29 @@ static void random_free(struct rng *r)
 			part.page += l->npages - part.npages;
 	}
 	pagealloc_free(&pa, part.page, part.npages);
-	memset(naive.state + part.page, FREE, part.npages);
+	firstfit_set(part.page, part.npages, FIRSTFIT_FREE);
 	if (part.page == l->page)
 		l->page += part.npages;
 	l->npages -= part.npages;
 	if (l->npages == 0)
-		*l = naive.live[--naive.nlive];
+		*l = live[--nlive];
 }
 
 // random_scavenge does what a scavenger does with free pages: it takes them by
 // address, frees them, and marks them.
 static void random_scavenge(struct rng *r)
 {
-	uint64_t page = rng_below(r, naive.npages), n = 0;
-	uint64_t most = 1 + rng_below(r, 1024);
+	uint64_t page = rng_below(r, firstfit.npages);
+	uint64_t n = firstfit_length(page, 1 + rng_below(r, 1024));
 	uint64_t nscav;
 
-	while (page + n < naive.npages && n < most &&
-	       naive.state[page + n] != USED)
-		n++;
-	if (n == 0)
+	if (firstfit_used(page))
 		return;
 	nscav = pagealloc_alloc_range(&pa, page, n);
-	naive.wrong += nscav != naive_take(page, n);
+	wrong += nscav != firstfit_take(page, n);
 	pagealloc_free(&pa, page, n);
 	pagealloc_set_scavenged(&pa, page, n);
-	memset(naive.state + page, SCAV, n);
+	firstfit_set(page, n, FIRSTFIT_SCAVENGED);
 }
 
 // random_block takes a block with some free pages in a row, and frees it now or
@@ -154,32 +111,25 @@ static void random_scavenge(struct rng *r)
 static void random_block(struct rng *r)
 {
 	unsigned n = rng_below(r, 2) ? 1 : 1 + (unsigned)rng_below(r, 64);
-	uint64_t lowest = naive_find(n);
+	uint64_t lowest = firstfit_find(n);
 	bool inside = lowest != NONE && lowest % 64 + n <= 64;
-	struct pagealloc_block b;
+	struct pagealloc_block b, want;
 
-	naive.wrong += pagealloc_take_block(&pa, n, &b) != inside;
+	wrong += pagealloc_take_block(&pa, n, &b) != inside;
 	if (!inside) {
-		naive.wrong += (b.taken | b.scav) != 0;
+		wrong += (b.taken | b.scav) != 0;
 		return;
 	}
-	naive.wrong += b.base != lowest / 64 * 64;
-	for (unsigned i = 0; i < 64; i++) {
-		char was = naive.state[b.base + i];
-
-		naive.wrong += (b.taken >> i & 1) != (was != USED);
-		naive.wrong += (b.scav >> i & 1) != (was == SCAV);
-	}
-	if (rng_below(r, 4) || naive.nlive + 64 > MAX_LIVE) {
-		pagealloc_put_block(&pa, b.base, b.taken, b.scav);
+	want = firstfit_block(lowest / 64 * 64);
+	wrong += memcmp(&b, &want, sizeof b) != 0;
+	if (rng_below(r, 4) || nlive + 64 > MAX_LIVE) {
+		pagealloc_free_block(&pa, b.base, b.taken, b.scav);
 		return;
 	}
+	firstfit_take_block(&b);
 	for (unsigned i = 0; i < 64; i++)
-		if (b.taken >> i & 1) {
-			naive_take(b.base + i, 1);
-			naive.live[naive.nlive++] =
-			    (struct range){b.base + i, 1};
-		}
+		if (b.taken >> i & 1)
+			live[nlive++] = (struct range){b.base + i, 1};
 }
 
 static void random_op(struct rng *r, const struct workload *w, unsigned fill)
@@ -187,15 +137,14 @@ static void random_op(struct rng *r, const struct workload *w, unsigned fill)
 	uint64_t what = rng_below(r, 100);
 
 	if (what == 0 && rng_below(r, 10) == 0 && pa.nchunks < w->max_chunks)
-		naive_grow(pa.nchunks + 1);
+		grow_both(pa.nchunks + 1);
 	else if (what < 4)
 		random_block(r);
 	else if (what < 10)
 		random_scavenge(r);
 	else if (what == 10)
 		scavindex_next_cycle(&pa.scav);
-	else if (naive.nlive > 0 &&
-		 (rng_below(r, 100) >= fill || naive.nlive == MAX_LIVE))
+	else if (nlive > 0 && (rng_below(r, 100) >= fill || nlive == MAX_LIVE))
 		random_free(r);
 	else if (rng_below(r, 8) == 0)
 		random_aligned(r, w);
@@ -203,13 +152,12 @@ static void random_op(struct rng *r, const struct workload *w, unsigned fill)
 		random_alloc(r, w);
 }
 
-static void compare_pages(void)
+static void expect_same(void)
 {
-	for (uint64_t p = 0; p < naive.npages; p++) {
-		naive.wrong += page_is_alloc(p) != (naive.state[p] == USED);
-		naive.wrong += page_is_scav(p) != (naive.state[p] == SCAV);
-	}
-	naive.wrong += pagealloc_check(&pa) != NULL;
+	const char *difference = firstfit_differs(&pa);
+
+	ck_assert_msg(!difference, "%s", difference);
+	ck_assert_uint_eq(wrong, 0);
 }
 
 // Full and empty phases take turns.
@@ -220,18 +168,17 @@ TEST(random_operations_agree_with_first_fit, .n = RT_ARRAY_LEN(workloads))
 
 	rng_init(&r, "random_operations_agree_with_first_fit");
 	for (unsigned round = 0; round < w->rounds; round++) {
-		memset(&naive, 0, sizeof(naive));
+		firstfit.npages = nlive = 0;
 		start(0, w->max_chunks);
-		naive_grow(
+		grow_both(
 		    w->min_chunks +
 		    (uint32_t)rng_below(&r, w->max_chunks - w->min_chunks + 1));
 		for (unsigned op = 0; op < w->ops; op++) {
 			random_op(&r, w, op * 5 / w->ops % 2 ? 35 : 70);
 			if (op % 1000 == 0)
-				compare_pages();
+				expect_same();
 		}
-		compare_pages();
-		ck_assert_uint_eq(naive.wrong, 0);
+		expect_same();
 		finish();
 	}
 }

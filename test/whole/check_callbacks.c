@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-// What a callback is.  Each has rules of its own.
+// The sorts of callbacks.  Each has rules of its own.
 enum rules { COLLECTING, STOPPED, DROPPING, RULES };
 
 enum { ALLOWED = 1000, LINE = 200, SMALL_HEAP = 64 << 20 };
@@ -198,7 +198,7 @@ static const struct function {
     {"rt_heap_verify", call_verify, NOT_COLLECTING},
     {"rt_read_memstats", call_memstats, NOT_COLLECTING},
     {"rt_blocking_enter", call_blocking_enter, REFUSES},
-    // It calls the function in any case.
+    // rt_call_blocking calls its function in any case.
     {"rt_blocking_enter", call_call_blocking, {1, 1, ALLOWED}},
     {"rt_roots_add", call_roots_add, REFUSES},
     {"rt_roots_name", call_roots_name, REFUSES},
@@ -254,7 +254,7 @@ static long hear(long (*call)(void), char said[LINE])
 	return got;
 }
 
-// call_all calls them in the first call of the callback.
+// call_all makes all the calls in the first call of the callback.
 static void call_all(void)
 {
 	if (run.done)
@@ -522,7 +522,7 @@ TEST(each_function_in_each_callback, .n = RT_ARRAY_LEN(callbacks))
 	ck_assert_int_eq(rt_fini(), RT_OK);
 }
 
-// Behind a callback nothing is said.
+// After a callback, no message names it.
 TEST(no_callback_is_named_afterwards, .n = RT_ARRAY_LEN(callbacks))
 {
 	char said[LINE] = "";
@@ -672,7 +672,7 @@ TEST(the_ready_callback_runs_no_destructor)
 	judge_line(&c, "rt_run_finalizers", readied.ran_said);
 	ck_assert_int_eq(readied.now, RT_EBUSY);
 	judge_line(&c, "rt_drop_now", readied.now_said);
-	// After it they run.
+	// After it, destructors run.
 	rt_safepoint();
 	ck_assert_uint_eq(drops, 1);
 }

@@ -1,3 +1,4 @@
+// Every field of rt_config: its range, its default, and its item of RTDEBUG.
 #define _GNU_SOURCE 1
 
 #include "test/harness/fault.h"
@@ -174,6 +175,7 @@ TEST(values_out_of_range_are_refused)
 	REFUSED(guard_large, 2);
 	REFUSED(tracecheck, 2);
 	REFUSED(gctrace, 2);
+	REFUSED(scavtrace, 2);
 	for (size_t i = 0; i < sizeof config.spare; i++)
 		REFUSED(spare[i], 1);
 }
@@ -543,6 +545,7 @@ TEST(random_environment_resolves)
 	    "past_end",	   "align8",	   "huge_pages",    "populate",
 	    "checkmark",   "clobberfree",  "gcstress",	    "poison",
 	    "guard_large", "guard_small",  "tracecheck",    "gctrace",
+	    "scavtrace",
 	};
 	static const char bytes[] = "-0123456789KMGTiB,=";
 	struct rng rng;

@@ -1,4 +1,6 @@
 // Destructors: what is dead, when its drop runs, and when its memory is free.
+#include <sys/mman.h>
+
 #include "test/whole/drop.h"
 
 GROUP(deaths, .setup = begin_checked, .timeout = 60);
@@ -68,6 +70,46 @@ TEST(a_walk_leaves_out_the_dead)
 	ck_assert_uint_eq(n, 1);
 }
 
+// A type that is mapped alone, so that a later look at it is a fault.
+static rt_type *map_type(void)
+{
+	rt_type *t = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	ck_assert_ptr_ne(t, MAP_FAILED);
+	t->struct_size = sizeof *t;
+	t->size = sizeof(struct item);
+	t->drop = drop_item;
+	must(rt_type_check(t));
+	return t;
+}
+
+// The dead need their type until their destructors have run, and not longer.
+TEST(a_type_is_needed_until_its_dead_are_dropped, .n = 2)
+{
+	int k = kind_make(.name = "typed", .layout = RT_LAYOUT_HEADER,
+			  .type_offset = RT_TYPE_IS_HEADER,
+			  .header_mask = UINT64_MAX, .flags = RT_KIND_DROP);
+	rt_type *t = map_type();
+	size_t n = 0;
+
+	for (uint64_t i = 0; i < 100; i++)
+		make_of(k, i)->ref = t;
+	gc();
+	must(rt_heap_walk(count_walked, &n));
+	ck_assert_uint_eq(n, 0);
+	ck_assert_uint_eq(ready(), 100);
+	ck_assert_uint_eq(rt_run_finalizers(_i == 0 ? 0 : 99),
+			  _i == 0 ? 100 : 99);
+	if (_i == 1)
+		ck_assert_uint_eq(rt_run_finalizers(0), 1);
+	ck_assert_uint_eq(ready(), 0);
+	ck_assert_int_eq(munmap(t, 4096), 0);
+	gc();
+	heap_healthy();
+	must(rt_kind_unregister(k));
+}
+
 TEST(the_dead_of_every_size_are_dropped, .n = 2)
 {
 	static const size_t sizes[] = {32,    48,    1024,   8192,
@@ -89,7 +131,7 @@ TEST(the_dead_of_every_size_are_dropped, .n = 2)
 		for (size_t i = 0; i < n; i++) {
 			ck_assert_uint_eq(rt_run_finalizers(1), 1);
 			heap_healthy();
-			// They stay until all were dropped.
+			// The dead stay until all of them were dropped.
 			ck_assert_uint_eq(heap_live(), i + 1 == n ? 0 : n);
 		}
 	}
@@ -168,7 +210,7 @@ TEST(neighbours_of_the_dead_live)
 	heap_healthy();
 }
 
-// Neighbours of the dead are freed by hand while those wait.
+// Neighbours of the dead are freed by hand while the dead wait.
 TEST(neighbours_of_the_dead_are_freed_by_hand)
 {
 	void **root = make_neighbours();
@@ -217,7 +259,8 @@ static void drop_pair(void *obj, size_t size, void *arg)
 {
 	const struct item *item = obj;
 
-	// The other one died too: whatever the order, it is still there.
+	// The other object died too.  Whatever the order of drops, it is
+	// still there.
 	ck_assert(pair_is_whole(item) && !rt_is_heap(item->ref));
 	drop_item(obj, size, arg);
 }
@@ -243,8 +286,9 @@ TEST(those_that_die_together_stay_together, .n = 4)
 	heap_healthy();
 }
 
-// A shallow one keeps nothing, a deep one all that it reaches: objects of other
-// kinds, and other dead ones with what these reach.
+// A dead object of a shallow kind keeps nothing.  One of a deep kind keeps all
+// that it reaches: objects of other kinds, and other dead objects with what
+// these reach.
 TEST(what_a_deep_one_reaches_stays)
 {
 	struct item *shallow = make(1), *deep = make_of(deep_kind, 2),
@@ -267,7 +311,7 @@ TEST(what_a_deep_one_reaches_stays)
 	heap_healthy();
 }
 
-// Two dead ones in a cycle do not keep each other from being dropped.
+// Two dead objects in a cycle do not keep each other from being dropped.
 TEST(a_cycle_of_deep_ones_is_dropped)
 {
 	struct item *a = make_of(deep_kind, 1), *b = make_of(deep_kind, 2);
@@ -446,7 +490,7 @@ TEST(a_kind_with_dead_objects_is_busy)
 	ck_assert_uint_eq(heap_live(), 0);
 }
 
-// rt_fini runs none.
+// rt_fini runs no destructors.
 TEST(an_end_runs_no_destructors)
 {
 	for (uint64_t i = 0; i < 10; i++)
@@ -531,7 +575,8 @@ static void *(*const allocations[])(void) = {
     alloc_many,	      alloc_typed,     alloc_item,
 };
 
-// One object is ready before, and one becomes so when an allocation collects.
+// One object is ready before, and one becomes ready when an allocation
+// collects.
 TEST(no_allocation_runs_a_destructor, .n = RT_ARRAY_LEN(allocations))
 {
 	uint64_t cycles;

@@ -16,7 +16,7 @@ static int pick_odd(const void *obj, size_t size, void *arg)
 	return ((const struct item *)obj)->id % 2 == 1;
 }
 
-// One of two interpreters ends; the other has never noticed.
+// One of two interpreters ends, and the other does not notice.
 TEST(what_is_picked_is_dropped_though_it_is_reachable)
 {
 	void **root = (void **)heap_table(MANY, 0);
@@ -31,7 +31,8 @@ TEST(what_is_picked_is_dropped_though_it_is_reachable)
 	ck_assert_uint_eq(wrong, 0);
 	ck_assert(only_dropped_died(root, MANY));
 	ck_assert_uint_eq(ready(), 0);
-	// While something refers to them their memory is not used again.
+	// While something refers to the dropped objects, their memory is not
+	// used again.
 	gc();
 	ck_assert_uint_eq(heap_live(), MANY);
 	heap_healthy();
@@ -72,8 +73,8 @@ TEST(all_of_a_kind_are_dropped_and_the_kind_ends)
 	ck_assert_int_eq(rt_drop_now(32, NULL, NULL), RT_EINVAL);
 }
 
-// What waits is asked too, and what is not picked goes on waiting, in a batch
-// that was begun or in none.
+// The callback is asked about objects that wait for their drop, too.  Those
+// that it does not pick continue to wait, whether a batch was begun or not.
 TEST(what_waits_is_asked_too, .n = 3)
 {
 	size_t asked = 0, first;
@@ -104,8 +105,8 @@ TEST(what_waits_is_asked_too, .n = 3)
 	heap_healthy();
 }
 
-// What waited and is dropped so is free after a collection, though no batch
-// comes.
+// An object that waited, and that rt_drop_now has dropped, is free after the
+// next collection, even if no batch comes.
 TEST(no_batch_is_needed_for_what_waited)
 {
 	void **root = (void **)heap_table(100, 0);
@@ -133,8 +134,8 @@ static int pick_second(const void *obj, size_t size, void *arg)
 	return ((const struct item *)obj)->id % 2 == 1;
 }
 
-// What rt_drop_now has dropped, and something refers to, stays when a batch
-// ends on the same page.  It was alive, or waited for its drop.
+// An object that rt_drop_now has dropped, and that something refers to, stays
+// when a batch ends on the same page.  It was alive, or waited for its drop.
 TEST(a_batch_frees_none_that_is_referred_to, .n = 2)
 {
 	void **root = (void **)heap_table(100, 0);
@@ -319,8 +320,8 @@ static void are_as_before(void)
 	expect(dropped_once(100) == 100);
 }
 
-// In the child the thread that ran destructors is gone: of a batch the rest is
-// ready, of rt_drop_now it lives.
+// In the child the thread that ran destructors is gone.  The rest of a batch is
+// ready there, and the rest of what rt_drop_now picked lives.
 TEST(a_fork_comes_while_another_thread_drops, .n = 2)
 {
 	void **root = (void **)heap_table(100, 0);
@@ -516,7 +517,7 @@ TEST(an_object_that_is_dropped_meanwhile_is_not_moved)
 	ck_assert_uint_eq(drops_run, 1);
 }
 
-// The heap is full of them, so work buffers cannot grow: pages overflow.
+// The heap is full of dead graphs, so work buffers cannot grow: pages overflow.
 TEST(dead_graphs_are_found_without_work_buffers, .n = 2)
 {
 	void **root = (void **)heap_table(1, RT_ROOT_EXACT);

@@ -62,8 +62,8 @@ static void drop_deep(void *obj, size_t size, void *arg)
 	}
 }
 
-// What a deep one reaches stays as long as itself: also while its destructor
-// runs, and for the destructors of the others that died with it.
+// What a deep object reaches stays as long as the object does: even while its
+// destructor runs, and for the destructors of others that died with it.
 TEST(what_deep_ones_reach_stays_as_long_as_they, .n = 3)
 {
 	int k = make_kind(RT_KIND_DROP_DEEP, drop_deep, NULL);
@@ -182,8 +182,9 @@ TEST(exact_references_keep_what_was_dropped, .n = 4)
 	heap_healthy();
 }
 
-// What was dropped leads to nothing when rt_drop_now has returned, however long
-// a reference keeps it.  It waited for its drop, or was alive.
+// When rt_drop_now has returned, an object that it dropped leads to nothing,
+// however long a reference keeps the object.  It waited for its drop, or was
+// alive.
 TEST(what_is_kept_leads_to_nothing, .n = 2)
 {
 	struct item **root;
@@ -238,8 +239,8 @@ static int pick_first(const void *obj, size_t size, void *arg)
 	return ((const struct item *)obj)->id == 1;
 }
 
-// It leads to nothing either when another object beside it waits for its drop.
-// What it led to is gone, and a new object may have the address.
+// Such an object leads to nothing even when another one beside it waits for its
+// drop.  What it led to is gone, and a new object may have the address.
 TEST(what_is_kept_never_leads_on_again, .n = 2)
 {
 	struct item **root;
@@ -272,7 +273,8 @@ TEST(what_is_kept_never_leads_on_again, .n = 2)
 	ck_assert_int_eq(rt_kind_unregister(k), RT_OK);
 }
 
-// Nor while rt_drop_now runs again, whether it is small or large.
+// Nor does it lead to anything while rt_drop_now runs again, whether it is
+// small or large.
 static void drop_and_collect(void *obj, size_t size, void *arg)
 {
 	(void)obj;
@@ -326,8 +328,8 @@ static void drop_into_stop(void *obj, size_t size, void *arg)
 	expect(rt_stop_the_world(RT_STOP_HOST) == RT_OK);
 }
 
-// When a destructor leaves a region open, or a stop, the call ends: the rest
-// are what they were.
+// When a destructor leaves a region open, or a stop, the call ends.  The other
+// objects are what they were.
 static void drop_into_stretch(void *obj, size_t size, void *arg)
 {
 	drop_item(obj, size, arg);
@@ -433,16 +435,16 @@ static void set_span(struct mspan *s)
 	atomic_ptr_store_release(&arena.spans[page], s);
 }
 
-// drop_beside_free is as if another thread were freeing an object by hand: that
-// has taken the span of the page away, and not yet come to the pageword that
-// this thread has read.
+// drop_beside_free leaves the heap as if another thread were freeing an object
+// by hand.  The other thread has removed the span of the page, but has not yet
+// changed the pageword, which this thread has read.
 static void drop_beside_free(void *obj, size_t size, void *arg)
 {
 	drop_into_stretch(obj, size, arg);
 	set_span(NULL);
 }
 
-// A stretch that is left open is no stop, so other threads free objects.
+// A stretch that is left open is no stop, so other threads may free objects.
 TEST(an_object_is_freed_by_hand_while_a_call_ends)
 {
 	void **root = (void **)heap_table(3, 0);

@@ -112,7 +112,7 @@ static void attach_anew(unsigned flags)
 	ck_assert_int_eq(rt_thread_attach(flags), RT_OK);
 }
 
-// Objects to which only their ends lead.
+// Tells whether words that equal only the ends of objects keep some of them.
 static uint64_t kept_by_their_ends(void)
 {
 	volatile uintptr_t ends[64];
@@ -134,7 +134,7 @@ static uint64_t is_attached(void)
 {
 	uint64_t attached = rt_thread_self() != NULL;
 
-	// The table's own end needs a thread that is.
+	// The end of each run of the table needs an attached thread.
 	if (!attached)
 		ck_assert_int_eq(rt_thread_attach(RT_THREAD_EXACT), RT_OK);
 	return attached;
@@ -339,6 +339,7 @@ static const struct elsewhere {
     ELSEWHERE(poison, "needs a sanitizer or memcheck; check_poison"),
     ELSEWHERE(gc_cpu_limit, "check_memory_limit"),
     ELSEWHERE(gctrace, "check_gctrace"),
+    ELSEWHERE(scavtrace, "check_gctrace"),
     ELSEWHERE(scavenge, "check_scavenger"),
     ELSEWHERE(idle_s, "check_scavenger"),
     ELSEWHERE(sweep, "check_swept"),
@@ -517,13 +518,15 @@ static void stand_apart(void)
 	    setpriority(PRIO_PROCESS, 0, nice_now < 17 ? nice_now + 3 : 19), 0);
 }
 
-static void check_like_self(pid_t tid)
-{
-	cpu_set_t mine, its;
+static cpu_set_t usable; // of the thread that called rt_init
 
-	ck_assert_int_eq(sched_getaffinity(0, sizeof mine, &mine), 0);
+// check_ordinary checks the scheduling of a thread that this one has made.
+static void check_ordinary(pid_t tid)
+{
+	cpu_set_t its;
+
 	ck_assert_int_eq(sched_getaffinity(tid, sizeof its, &its), 0);
-	ck_assert(CPU_EQUAL(&mine, &its));
+	ck_assert(CPU_EQUAL(&usable, &its));
 	ck_assert_int_eq(sched_getscheduler(tid), sched_getscheduler(0));
 	ck_assert_int_eq(getpriority(PRIO_PROCESS, (id_t)tid),
 			 getpriority(PRIO_PROCESS, 0));
@@ -541,7 +544,7 @@ static void *make_helpers(void *arg)
 	nafter = list_threads(after);
 	for (uint32_t i = 0; i < nafter; i++)
 		if (!lists(before, nbefore, after[i])) {
-			check_like_self(after[i]);
+			check_ordinary(after[i]);
 			nhelpers++;
 		}
 	ck_assert_uint_eq(nhelpers, HELPERS);
@@ -549,11 +552,13 @@ static void *make_helpers(void *arg)
 	return arg;
 }
 
-// Helpers inherit from the thread that makes them, not from the process.
-TEST(helpers_inherit_processors_and_priority)
+// From the thread that makes them, helpers inherit the priority, but not the
+// processors.
+TEST(helpers_have_the_processors_of_rt_init)
 {
 	rt_config c = heap_config(HEAP_QUIET);
 
+	ck_assert_int_eq(sched_getaffinity(0, sizeof usable, &usable), 0);
 	c.max_procs = HELPERS + 1;
 	ck_assert_int_eq(rt_init(&c), RT_OK);
 	run_beside(make_helpers, NULL);

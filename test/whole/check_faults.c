@@ -2,7 +2,7 @@
 // documented one, the heap is in order, and calls succeed as soon as the system
 // grants again.
 //
-// A scenario does something with a heap.  For each kind of call its 1st, 2nd,
+// A scenario does something with a heap.  For each sort of call its 1st, 2nd,
 // 3rd ... call is refused, once or from then on, until a run meets no refusal.
 // So every call that a scenario makes has been refused.  The last test wants
 // every place in the library that calls the system to be among them.
@@ -43,7 +43,7 @@ static const char *const mode_names[] = {"once", "from then on",
 
 struct trial trial;
 
-// How many calls of each kind were refused in all processes of this suite.
+// How many calls of each sort were refused in all processes of this suite.
 static uint64_t *refused;
 
 bool have_heap;
@@ -78,8 +78,9 @@ static bool undoes(enum oscall kind)
 	       kind == OSCALL_RELEASE;
 }
 
-// spared: a sleeper whose wake is refused sleeps on, and a thread that waits
-// for it waits for ever.  No system refuses that call for a word that exists.
+// spared tells whether a call is never refused, which is so for a wake.  A
+// sleeper whose wake is refused sleeps on, and a thread that waits for it waits
+// for ever.  No system refuses a wake for a word that exists.
 static bool spared(enum oscall kind)
 {
 	return kind == OSCALL_FUTEX_WAKE;
@@ -146,7 +147,8 @@ static void on_warning(const char *text, void *arg)
 	warnings += !strstr(text, "refused") && !strstr(text, "rt_stack");
 }
 
-// granted tells whether the answer is success; otherwise there is no memory.
+// granted tells whether the answer is success.  Any other answer must be that
+// there is no memory.
 static bool granted(int error)
 {
 	require(error == RT_OK || error == RT_ENOMEM, "an undocumented answer");
@@ -498,7 +500,7 @@ static const struct scenario *scavenging(void)
 	return sc;
 }
 
-// The same of the scavenger.
+// The same for the scavenger.
 TEST(the_scavenger_may_find_no_memory)
 {
 	enum { STEP = 1 << 10, MOST = 24 << 10 };
@@ -599,7 +601,7 @@ TEST(a_report_may_be_refused, .n = RT_ARRAY_LEN(reports))
 static bool left_out(enum oscall kind)
 {
 	return spared(kind) || kind == OSCALL_YIELD ||
-	       // by another stack, and by static data
+	       // made for another stack, and for static data
 	       (SANITIZED && (kind == OSCALL_MAPPED || kind == OSCALL_PEEK));
 }
 
@@ -612,7 +614,7 @@ TEST(each_call_was_refused)
 			      fault_name((enum oscall)kind));
 }
 
-// Calls that no refusal can reach, or where it means nothing.
+// Calls that no refusal can reach, or where a refusal means nothing.
 static const struct {
 	const char *call;
 	bool always; // otherwise under a sanitizer only

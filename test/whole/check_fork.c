@@ -164,7 +164,7 @@ TEST(a_handler_for_out_of_memory_forks)
 	works_and_ends();
 }
 
-static void nobody_tells(void)
+static void warning_is_over(void)
 {
 	expect(atomic_u32_load_acquire(&stacks.warning) == STACKS_WARN_NONE);
 	works();
@@ -174,7 +174,7 @@ TEST(a_warning_that_another_thread_was_taking_is_over)
 {
 	begin();
 	atomic_u32_store_release(&stacks.warning, STACKS_WARN_TAKEN);
-	fork_and(nobody_tells);
+	fork_and(warning_is_over);
 	atomic_u32_store_release(&stacks.warning, STACKS_WARN_NONE);
 	works_and_ends();
 }
@@ -195,7 +195,8 @@ TEST(answers_without_a_question_are_refused)
 	works_and_ends();
 }
 
-// A host that prepares a fork itself is not done before its own answer.
+// If a host prepares a fork itself, the world stays stopped until the host's
+// own answer, rt_fork_parent or rt_fork_child.
 TEST(preparations_nest)
 {
 	pid_t child;
@@ -430,8 +431,8 @@ static void *throw_and_stay(void *arg)
 	throw_fatal("first");
 }
 
-// stay_throwing returns when another thread is in the host's fatal handler,
-// for good.
+// stay_throwing returns when another thread is in the host's fatal handler.
+// That thread stays there for good.
 static void stay_throwing(void)
 {
 	begin_thread(throw_and_stay);
@@ -444,7 +445,8 @@ static void throw_second(void)
 	throw_fatal("second");
 }
 
-// expect_second: a child that runs fn reports what it has found itself.
+// expect_second requires that a child that runs fn reports what it has found
+// itself.
 static void expect_second(void (*fn)(void))
 {
 	expect(death_aborted(death_status(fn)));
@@ -476,8 +478,8 @@ static void answer_work_and_throw(void)
 	throw_second();
 }
 
-// What was prepared before is the child's heap, and stays prepared until the
-// host's own answer.
+// The fork was prepared before the throw.  So the child may use the heap, which
+// stays prepared until the host's own answer.
 TEST(a_thread_throws_in_a_prepared_fork)
 {
 	begin();

@@ -26,7 +26,7 @@ TEST(list_of_ten_million_survives)
 	root[0] = make_list(n);
 	ck_assert_uint_eq(heap_live_after_gc(), n);
 	ck_assert_uint_eq(list_length(root[0]), n);
-	// Its second half.
+	// Keep only its second half.
 	for (uint64_t i = 0; i < n / 2; i++)
 		root[0] = ((struct cell *)root[0])->next;
 	ck_assert_uint_eq(heap_live_after_gc(), n - n / 2);

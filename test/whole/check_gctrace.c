@@ -3,6 +3,7 @@
 #define _GNU_SOURCE // ppoll, syscall
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -81,6 +82,36 @@ TEST(a_record_as_a_line, .n = RT_ARRAY_LEN(formats))
 	ck_assert_str_eq(t.buf, formats[_i].line);
 }
 
+static const struct {
+	rt_cycle c;
+	const char *line;
+} scav_formats[] = {
+    {{.number = 0},
+     "scav 0 KiB work (bg), 0 KiB work (eager), 0 KiB now, 0% util\n"},
+    {{.scavenged_background = 5 * MIB + 1023,
+      .scavenged_assist = 3 * 1024,
+      .heap_released = 7 * MIB,
+      .heap_inuse = 2 * MIB,
+      .heap_idle = 8 * MIB},
+     "scav 5120 KiB work (bg), 3 KiB work (eager), 7168 KiB now, "
+     "66% util\n"},
+    {{.scavenged_background = UINT64_MAX,
+      .scavenged_assist = UINT64_MAX,
+      .heap_released = UINT64_MAX,
+      .heap_inuse = UINT64_MAX,
+      .heap_idle = UINT64_MAX},
+     "scav 18014398509481983 KiB work (bg), 18014398509481983 KiB work "
+     "(eager), 18014398509481983 KiB now, 100% util\n"},
+};
+
+TEST(what_was_released_as_a_line, .n = RT_ARRAY_LEN(scav_formats))
+{
+	struct text t;
+
+	gctrace_format_scav(&t, &scav_formats[_i].c);
+	ck_assert_str_eq(t.buf, scav_formats[_i].line);
+}
+
 // ---- lines of a heap ----
 
 static uint64_t dropped(void)
@@ -88,12 +119,18 @@ static uint64_t dropped(void)
 	return heap_metric("/gc/trace/dropped:lines");
 }
 
-static void start(unsigned trace)
+static void start_both(unsigned trace, unsigned scavtrace)
 {
 	rt_config c = heap_config(HEAP_QUIET);
 
 	c.gctrace = (uint8_t)trace;
+	c.scavtrace = (uint8_t)scavtrace;
 	heap_start(c);
+}
+
+static void start(unsigned trace)
+{
+	start_both(trace, 0);
 }
 
 // pipe_to_stderr returns the end of a pipe that reads what stderr gets.
@@ -139,6 +176,108 @@ TEST(a_line_is_the_record)
 	ck_assert_uint_eq(dropped(), 0);
 }
 
+// With both settings the line of the collection comes first.
+TEST(a_scav_line_is_the_record, .n = 2)
+{
+	int fd = pipe_to_stderr();
+	char text[1000];
+
+	start_both((unsigned)_i, 1);
+	for (int i = 0; i < 5; i++) {
+		struct text gc = {.len = 0}, scav;
+		rt_cycle c;
+
+		rt_alloc_noscan(MIB << i);
+		must(rt_gc());
+		must(rt_read_cycle(0, &c));
+		if (_i == 1)
+			gctrace_format(&gc, &c);
+		gctrace_format_scav(&scav, &c);
+		ck_assert_uint_eq(take(fd, text, sizeof text),
+				  gc.len + scav.len);
+		ck_assert_int_eq(strncmp(text, gc.buf, gc.len), 0);
+		ck_assert_str_eq(text + gc.len, scav.buf);
+	}
+	ck_assert_uint_eq(dropped(), 0);
+}
+
+// The host's own release says what it released, after the line of its
+// collection.
+TEST(a_release_by_the_host_has_a_line)
+{
+	int fd = pipe_to_stderr();
+	char text[1000], want[1000];
+	rt_memstats before, after;
+	struct text scav;
+	rt_cycle c;
+
+	start_both(0, 1);
+	ck_assert_ptr_nonnull(rt_alloc_uncollectable(RT_NOSCAN, MIB));
+	rt_alloc_noscan(8 * MIB);
+	must(rt_gc());
+	before = heap_stats();
+	take(fd, text, sizeof text);
+	must(rt_free_os_memory());
+	after = heap_stats();
+	must(rt_read_cycle(0, &c));
+	gctrace_format_scav(&scav, &c);
+	snprintf(want, sizeof want,
+		 "%sscav 0 KiB work (bg), %" PRIu64 " KiB work (eager), "
+		 "%" PRIu64 " KiB now, 100%% util (forced)\n",
+		 scav.buf, (after.heap_released - before.heap_released) >> 10,
+		 after.heap_released >> 10);
+	ck_assert_uint_ge(after.heap_released - before.heap_released, 7 * MIB);
+	take(fd, text, sizeof text);
+	ck_assert_str_eq(text, want);
+}
+
+static atomic_u32 allocating, released;
+
+// allocate_beside changes the sums of its P without a break, and needs no more
+// memory.
+static void *allocate_beside(void *arg)
+{
+	enum { STACK = 1 << 20 };
+
+	must(rt_thread_attach(RT_THREAD_EXACT));
+	while (atomic_u32_load_acquire(&released) == 0) {
+		void *stack = rt_stack_alloc(STACK);
+
+		if (!stack || rt_stack_free(stack, STACK) != RT_OK)
+			abort();
+		atomic_u32_store_release(&allocating, 1);
+	}
+	must(rt_thread_detach());
+	return arg;
+}
+
+// Its line is made while threads run, and leaves their sums as they are.
+TEST(a_release_beside_threads)
+{
+	pthread_t thread;
+
+	close(pipe_to_stderr());
+	start_both(0, 1);
+	must(pthread_create(&thread, NULL, allocate_beside, NULL));
+	must(rt_blocking_enter());
+	while (atomic_u32_load_acquire(&allocating) == 0)
+		oscall_yield();
+	must(rt_blocking_leave());
+	for (unsigned i = 0; i < 20; i++) {
+		struct rt_verify v;
+
+		must(rt_free_os_memory());
+		must(rt_heap_verify(&v));
+		ck_assert_uint_eq(v.errors, 0);
+	}
+	atomic_u32_store_release(&released, 1);
+	must(rt_blocking_enter());
+	must(pthread_join(thread, NULL));
+	must(rt_blocking_leave());
+	must(rt_gc());
+	heap_healthy();
+}
+
 TEST(nothing_is_written_without_the_setting)
 {
 	int fd = pipe_to_stderr();
@@ -146,32 +285,34 @@ TEST(nothing_is_written_without_the_setting)
 
 	start(0);
 	must(rt_gc());
+	must(rt_free_os_memory());
 	ck_assert_uint_eq(take(fd, text, sizeof text), 0);
 	ck_assert_uint_eq(dropped(), 0);
 }
 
 // A pipe that is full: the collection returns, and each line is counted.  When
 // there is room, the next line is written whole.
-TEST(a_full_pipe_is_not_waited_for)
+TEST(a_full_pipe_is_not_waited_for, .n = 2)
 {
 	static char text[1 << 20];
+	unsigned lines = 1 + (unsigned)_i; // for each collection
 	int fd = pipe_to_stderr();
 
-	start(1);
+	start_both(1, (unsigned)_i);
 	ck_assert_int_eq(fcntl(2, F_SETFL, O_NONBLOCK), 0);
 	while (write(2, text, 4096) > 0)
 		;
 	ck_assert_int_eq(fcntl(2, F_SETFL, 0), 0);
 	for (uint64_t n = 1; n <= 3; n++) {
 		must(rt_gc());
-		ck_assert_uint_eq(dropped(), n);
+		ck_assert_uint_eq(dropped(), n * lines);
 	}
 	while (take(fd, text, sizeof text) > 0)
 		;
 	must(rt_gc());
 	ck_assert_uint_gt(take(fd, text, sizeof text), 0);
 	ck_assert_int_eq(strncmp(text, "gc 4 @", 6), 0);
-	ck_assert_uint_eq(dropped(), 3);
+	ck_assert_uint_eq(dropped(), 3 * lines);
 }
 
 // Between a look at a descriptor and the write, another thread may fill the
@@ -217,7 +358,7 @@ TEST(a_pipe_that_loses_its_reader)
 	must_have_no_signal();
 }
 
-// A signal that the host waits for already stays.
+// A signal that is blocked by the host and pending already stays pending.
 TEST(the_signal_of_the_host_is_kept)
 {
 	int fd = pipe_to_stderr();
@@ -265,7 +406,7 @@ TEST(a_pipe_that_is_filled_first)
 	close(fd);
 }
 
-// A socket, of which the same holds.
+// The same holds for a socket.
 TEST(a_socket, .n = 3)
 {
 	char text[1000];

@@ -499,8 +499,9 @@ TEST(an_array_that_is_too_short_is_made_again, .n = 2)
 	heap_healthy();
 }
 
-// let_go_on lets the held thread go on when another one asks it to stop.
-static void *let_go_on(void *arg)
+// release_when_stopping lets the held thread go on when another one asks it to
+// stop.
+static void *release_when_stopping(void *arg)
 {
 	uint64_t end = nanotime() + AWAIT_SECONDS * UINT64_C(1000000000);
 
@@ -511,10 +512,11 @@ static void *let_go_on(void *arg)
 	return NULL;
 }
 
-static pthread_t let_go(void)
+static pthread_t release_later(void)
 {
-	return start_thread(let_go_on, (void *)(uintptr_t)schedpoint_passed(
-					   SCHED_PROC_STOP_ALL_ASKED));
+	return start_thread(
+	    release_when_stopping,
+	    (void *)(uintptr_t)schedpoint_passed(SCHED_PROC_STOP_ALL_ASKED));
 }
 
 static void end_both(pthread_t a, pthread_t b)
@@ -532,7 +534,7 @@ static int find_array(void *obj, size_t size, int kind, void *arg)
 	return 0;
 }
 
-// Another thread that has found it in the heap keeps it.
+// Another thread that has found the array in the heap keeps it.
 TEST(an_array_that_was_too_short_stays, .n = 2)
 {
 	pthread_t thread, helper;
@@ -553,7 +555,7 @@ TEST(an_array_that_was_too_short_stays, .n = 2)
 	await_stopper();
 	while (made < 300)
 		made += link_to(h);
-	helper = let_go();
+	helper = release_later();
 	ck_assert_int_eq(rt_stop_the_world(RT_STOP_HOST), RT_OK);
 	ck_assert_int_eq(rt_heap_walk(find_array, &found), RT_OK);
 	ck_assert_int_eq(rt_start_the_world(NULL), RT_OK);
@@ -580,7 +582,7 @@ TEST(a_kind_that_ends_before_the_stop_has_no_list)
 	schedpoint_hold(SCHED_SEMA_TRY_ACQUIRE);
 	thread = start_thread(list_apart, NULL);
 	await_stopper();
-	helper = let_go();
+	helper = release_later();
 	ck_assert_int_eq(rt_kind_unregister(shared_kind), RT_OK);
 	end_both(thread, helper);
 	ck_assert_uint_eq(atomic_u32_load_acquire(&ended), 1);

@@ -1,6 +1,9 @@
 // Inline allocation: every size in every form gets the slot that the library's
 // own table says, and slots that are not cleared belong to one object only.
+#include <pthread.h>
+
 #include "runtime/base/sizeclass.h"
+#include "test/harness/await.h"
 #include "test/harness/heap.h"
 
 enum {
@@ -300,4 +303,94 @@ TEST(neither_run_of_a_class_ends_the_other)
 				  N + N - (N + 2) / 3);
 	}
 	ck_assert_uint_eq(heap_live_after_gc(), 0);
+}
+
+// ---- threads that may not allocate ----
+
+static const size_t lengths[] = {
+    16, RT_INLINE_MAX, RT_INLINE_MAX + 1, 4096, 32760, 32761,
+};
+
+static void *any_of(size_t n, unsigned i)
+{
+	switch (i % 3) {
+	case 0:
+		return rt_alloc(n);
+	case 1:
+		return rt_alloc_noscan(n);
+	default:
+		return rt_alloc_noscan_uninit(n);
+	}
+}
+
+// Although the cache has room: two objects of each length came before.
+TEST(a_thread_that_may_not_allocate_gets_nothing, .n = 2)
+{
+	for (size_t i = 0; i < RT_ARRAY_LEN(lengths); i++)
+		for (unsigned k = 0; k < 6; k++)
+			ck_assert_ptr_nonnull(any_of(lengths[i], k));
+	must(_i == 0 ? rt_blocking_enter()
+		     : rt_stop_the_world(RT_STOP_HOST));
+	for (size_t i = 0; i < RT_ARRAY_LEN(lengths); i++)
+		for (unsigned k = 0; k < 3; k++)
+			ck_assert_ptr_null(any_of(lengths[i], k));
+	must(_i == 0 ? rt_blocking_leave() : rt_start_the_world(NULL));
+	for (size_t i = 0; i < RT_ARRAY_LEN(lengths); i++)
+		ck_assert_ptr_nonnull(any_of(lengths[i], 0));
+	heap_healthy();
+}
+
+static atomic_u32 looping, loop_ends;
+
+// loop allocates and frees the same slot, which the cache always has.
+static void *loop(void *arg)
+{
+	must(rt_thread_attach(RT_THREAD_EXACT));
+	while (atomic_u32_load_acquire(&loop_ends) == 0) {
+		if (rt_free(rt_alloc_noscan(4096)) != RT_OK)
+			abort();
+		atomic_u32_store_release(&looping, 1);
+	}
+	must(rt_thread_detach());
+	return arg;
+}
+
+TEST(a_stop_waits_for_no_cache_to_be_empty)
+{
+	pthread_t thread;
+
+	must(pthread_create(&thread, NULL, loop, NULL));
+	must(rt_blocking_enter());
+	await_at_least(&looping, 1);
+	must(rt_blocking_leave());
+	for (unsigned i = 0; i < 10; i++) {
+		must(rt_stop_the_world(RT_STOP_HOST));
+		must(rt_start_the_world(NULL));
+	}
+	atomic_u32_store_release(&loop_ends, 1);
+	must(rt_blocking_enter());
+	must(pthread_join(thread, NULL));
+	must(rt_blocking_leave());
+}
+
+// Objects that are too long for the inline path hasten collections as others.
+TEST(long_objects_keep_the_goal, .n = RT_ARRAY_LEN(lengths) - 2)
+{
+	enum { BYTES = 32 << 20, SLACK = 128 << 10 };
+	size_t length = lengths[_i + 2]; // the first two are inline
+	uint64_t goal;
+
+	must(rt_set_gc_percent(100, NULL));
+	goal = heap_metric("/gc/heap/goal:bytes");
+	for (size_t bytes = 0; bytes < BYTES; bytes += length) {
+		if (!rt_alloc_noscan(length))
+			ck_abort_msg("no memory");
+		if (rt_heap_live() > goal + SLACK)
+			goal =
+			    base_max(goal, heap_metric("/gc/heap/goal:bytes"));
+		if (rt_heap_live() > goal + SLACK)
+			ck_abort_msg("%zu are beyond the goal of %zu",
+				     (size_t)rt_heap_live(), (size_t)goal);
+	}
+	ck_assert_uint_gt(heap_stats().num_gc, 0);
 }

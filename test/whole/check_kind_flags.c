@@ -429,7 +429,8 @@ static uint64_t helped(void)
 	return heap_metric("/gc/mark/helpers:objects");
 }
 
-// A marker that helps has passed objects on, if it must.
+// helpers_did tells whether helpers have marked, and have passed objects on if
+// the flags require that.
 static bool helpers_did(uint32_t flags)
 {
 	return helped() != 0 && (!(flags & RT_KIND_SERIAL) ||
@@ -525,7 +526,8 @@ TEST(every_round_marks_something, .n = FLAG_SETS)
 	}
 	for (unsigned i = 0; i < WIDE; i++)
 		for (unsigned w = FIRST_EDGE; w < EACH; w++) {
-			// A buffer's worth is one object, told from within.
+			// The first words, as many as a buffer holds, refer to
+			// one object, many of them to its inside.
 			unsigned to = w < FIRST_EDGE + WORK_ENTRIES
 					  ? 0
 					  : (unsigned)rng_below(&r, NODES);
@@ -547,8 +549,8 @@ TEST(every_round_marks_something, .n = FLAG_SETS)
 	}
 }
 
-// A thread that has marked is in no callback, and nothing that follows marking
-// need say so.
+// After marking, the thread is in no callback.  Marking itself must see to
+// that, because without checkmark no later step does.
 TEST(no_tracer_is_left)
 {
 	rt_config c = config_of(ALONE);
@@ -577,7 +579,7 @@ static const rt_type traced_type =
 		 &type_calls, "traced", 0);
 static const rt_type *const type_table[] = {&traced_type};
 
-// The callback of a type is one of the kind's that leads to it.
+// The callback of a type counts as one of the kind that leads to the type.
 TEST(callbacks_of_types_are_meant_as_well, .n = 3)
 {
 	static const int layouts[] = {RT_LAYOUT_TYPE, RT_LAYOUT_HEADER,

@@ -1,7 +1,7 @@
 // The real limits of a process: address space, data, threads, mappings, stacks.
 // At each limit the answer is NULL or RT_ENOMEM, the heap is in order, and it
-// can be used on when there is room again.  Most tests are left out of builds
-// with a sanitizer, because they would limit the sanitizer.
+// can be used again when there is room.  Most tests are left out of builds with
+// a sanitizer, because they would limit the sanitizer.
 #define _GNU_SOURCE 1
 
 #include <errno.h>
@@ -325,8 +325,8 @@ static RT_NOINLINE void *deep(unsigned depth)
 			  : (char *)deep(depth - 1) + frame[1] - frame[1];
 }
 
-// Without a limit the main thread's stack has no known end: it is what the
-// system says all the same.
+// Without a limit the end of the main thread's stack is not known.  The stack
+// that the system reports is scanned all the same.
 TEST(stack_without_a_limit)
 {
 	rt_config c = heap_config(100);
@@ -363,7 +363,7 @@ static size_t page_size(void)
 	return (size_t)sysconf(_SC_PAGESIZE);
 }
 
-// refuse_mappings grants n calls of each kind.
+// refuse_mappings grants n calls of each sort.
 static void refuse_mappings(unsigned n)
 {
 	for (unsigned i = 0; i < RT_ARRAY_LEN(splitting); i++)
@@ -407,7 +407,7 @@ static void crowd_end(void)
 	crowd = NULL;
 }
 
-// With no mapping left, or a few, an existing heap can be used on.
+// With no mapping left, or a few, an existing heap can still be used.
 TEST(mappings, .n = RT_ARRAY_LEN(crowds), .unless = SUITE_SANITIZED)
 {
 	begin();

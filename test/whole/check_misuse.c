@@ -112,7 +112,7 @@ static int nothing_walk(void *obj, size_t size, int kind, void *arg)
 
 // ---- every function in every place ----
 
-// undone: what was done is undone.
+// undone undoes a call that has succeeded, and returns the answer of that call.
 static long undone(int error, int (*undo)(void))
 {
 	return error == RT_OK && undo() != RT_OK ? -1000 : error;
@@ -223,7 +223,7 @@ static long call_attach_stack(void)
 				      (void *)(here + 4096), 0);
 }
 
-static long call_start(void)
+long call_start(void)
 {
 	rt_stop_times t;
 	int error;
@@ -236,7 +236,7 @@ static long call_start(void)
 	return error;
 }
 
-static long call_walk(void)
+long call_walk(void)
 {
 	return rt_heap_walk(nothing_walk, NULL);
 }
@@ -405,6 +405,7 @@ static struct {
 	const char *name;
 	enum place place;
 	struct answers want;
+	unsigned rows; // of this run, even those that cannot be made here
 } door;
 
 // has_statistics tells whether exact statistics can be read in a place.
@@ -418,6 +419,7 @@ static bool door_begin(const char *name, struct answers want)
 {
 	door.name = name;
 	door.want = want;
+	door.rows++;
 	if (want.in[door.place] == NOT_HERE)
 		return false;
 	if (has_statistics(door.place))
@@ -451,7 +453,8 @@ static int call_kind_register(void)
 	return kind > 0 ? rt_kind_unregister(kind) : kind;
 }
 
-// call_desc_inits sets what is not there and what has other fields.
+// call_desc_inits returns 1 if both descriptions have their sizes and empty
+// fields after their initialisation.
 static long call_desc_inits(void)
 {
 	rt_kind_desc k;
@@ -477,6 +480,70 @@ static long call_frames(void)
 	return !top ? NOTHING : top == &f ? SOME : -1;
 }
 
+// call_frame_of_a_block does the same by RT_FRAME.
+static long call_frame_of_a_block(void)
+{
+	const rt_frame *outer = rt_frames_save(), *inner;
+
+	{
+		void *p = object, *q = NULL;
+		RT_FRAME(&p, &q);
+
+		inner = rt_frames_save();
+		if (inner && (inner->n != 2 || inner->prev != outer ||
+			      inner->slot[0] != &p || inner->slot[1] != &q))
+			return -1;
+	}
+	return rt_frames_save() == outer ? some(inner) : -1;
+}
+
+// call_desc_inits_of sets the first size bytes of descriptions, and no others.
+static long call_desc_inits_of(size_t size)
+{
+	rt_kind_desc k;
+	rt_stack_desc s;
+
+	memset(&k, 1, sizeof k);
+	memset(&s, 1, sizeof s);
+	rt_kind_desc_init_sized(&k, size);
+	rt_stack_desc_init_sized(&s, size);
+	return k.struct_size == size && s.struct_size == size &&
+	       ((char *)&k)[size] == 1 && ((char *)&s)[size] == 1;
+}
+
+// call_inits_of_nothing has nothing to set.
+static long call_inits_of_nothing(void)
+{
+	rt_config_init_sized(NULL, sizeof(rt_config));
+	rt_kind_desc_init_sized(NULL, sizeof(rt_kind_desc));
+	rt_stack_desc_init_sized(NULL, sizeof(rt_stack_desc));
+	return SOME;
+}
+
+// call_many writes as many words as it returns.
+static long call_many(int kind, size_t n, size_t count)
+{
+	static void *out[4];
+	size_t got;
+
+	memset(out, 0x5a, sizeof out);
+	got = rt_alloc_many(kind, n, count, out);
+	for (size_t i = got; i < 4; i++)
+		if (out[i] != (void *)UINT64_C(0x5a5a5a5a5a5a5a5a))
+			return -1;
+	return (long)got;
+}
+
+static long call_realloc_freed(void)
+{
+	void *p = rt_alloc(208);
+
+	if (p && rt_free(p) != RT_OK)
+		return -1;
+	return some(rt_realloc(RT_WORDS, p ? p : words, 208)) |
+	       (p ? rt_resize(p, 208) != RT_EINVAL : 0);
+}
+
 // door_end judges a call; errno belongs to the host.
 static void door_end(long got)
 {
@@ -498,6 +565,7 @@ static void door_end(long got)
 void run_doors(enum place place)
 {
 	door.place = place;
+	door.rows = 0;
 	DOOR(ANYWHERE(SOME), some(rt_strerror(RT_EPERM)));
 	DOOR(ANYWHERE(SOME), some(rt_strerror(INT_MIN)) & some(rt_strerror(1)) &
 				 some(rt_strerror(RT_ENOENT - 1)));
@@ -539,15 +607,22 @@ void run_doors(enum place place)
 	DOOR(ANYWHERE(NOTHING), some(rt_realloc(RT_WORDS, words, 64)));
 	DOOR(ANYWHERE(NOTHING), some(rt_realloc(RT_NOSCAN, object, 64)));
 	DOOR(ANYWHERE(NOTHING), some(rt_realloc(RT_KIND_MAX + 1, NULL, 64)));
+	DOOR(ANYWHERE(NOTHING), call_realloc_freed());
 	DOOR(ATTACHED_ONLY(RT_OK), rt_resize(object, OBJECT));
 	DOOR(ATTACHED_ONLY(RT_EINVAL), rt_resize(object, 0));
 	DOOR(ATTACHED_ONLY(RT_EINVAL), rt_resize(words, 8));
 	DOOR(ATTACHED_ONLY(RT_EINVAL), rt_resize(NULL, 8));
 	DOOR(ALLOCATES, some(rt_alloc_aligned(RT_WORDS, 64, 100)));
 	DOOR(ANYWHERE(NOTHING), some(rt_alloc_aligned(RT_WORDS, 24, 100)));
-	DOOR(ALLOCATES, rt_alloc_many(RT_WORDS, 64, 1, (void **)words) == 1);
-	DOOR(ANYWHERE(NOTHING),
-	     (long)rt_alloc_many(RT_TYPED, 64, 1, (void **)words));
+	DOOR(ALLOCATES, call_many(RT_WORDS, 64, 1));
+	DOOR(ALLOCATES, call_many(RT_WORDS, 64, 4) == 4);
+	DOOR(ALLOCATES, call_many(RT_WORDS, 0, 4) == 4);
+	DOOR(ALLOCATES, call_many(RT_WORDS, 32761, SIZE_MAX));
+	DOOR(ANYWHERE(NOTHING), call_many(RT_WORDS, 64, 0));
+	DOOR(ANYWHERE(NOTHING), call_many(RT_WORDS, SIZE_MAX, SIZE_MAX));
+	DOOR(ANYWHERE(NOTHING), call_many(RT_TYPED, 64, 1));
+	DOOR(ANYWHERE(NOTHING), call_many(RT_KIND_MAX, 64, 1));
+	DOOR(ANYWHERE(NOTHING), call_many(-1, 64, 1));
 	DOOR(ANYWHERE(NOTHING), (long)rt_alloc_many(RT_WORDS, 64, 1, NULL));
 	DOOR(ANYWHERE(NOTHING), some(rt_alloc_uncollectable(RT_TYPED, 64)));
 	DOOR(ALLOCATES, some(rt_memdup(words, sizeof words)));
@@ -709,129 +784,16 @@ void run_doors(enum place place)
 	DOOR(ANYWHERE(RT_EPERM), rt_fork_parent());
 	DOOR(ANYWHERE(RT_EPERM), rt_fork_child());
 	DOOR(ANYWHERE(SOME), call_desc_inits());
+	DOOR(ANYWHERE(SOME), call_desc_inits_of(8));
+	DOOR(ANYWHERE(SOME), call_desc_inits_of(16));
+	DOOR(ANYWHERE(SOME), call_inits_of_nothing());
+	DOOR(ANYWHERE(SOME), (rt_keep_alive(NULL), SOME));
 	DOOR(CALLBACKS(NOTHING, NOTHING, SOME, NOT_HERE, SOME, SOME, NOTHING),
 	     call_frames());
+	DOOR(CALLBACKS(NOTHING, NOTHING, SOME, NOT_HERE, SOME, SOME, NOTHING),
+	     call_frame_of_a_block());
 	DOOR(CALLBACKS(NOTHING, NOTHING, NOTHING, NOTHING, NOTHING, NOT_HERE,
 		       NOT_HERE),
 	     some(rt_tracer_self()));
-}
-
-GROUP(doors);
-
-TEST(before_the_heap)
-{
-	run_doors(NO_HEAP);
-	begin();
-	heap_healthy();
-	finish(2 * (DOORS - 1));
-}
-
-TEST(after_the_heap)
-{
-	begin();
-	ck_assert_int_eq(rt_fini(), RT_OK);
-	run_doors(NO_HEAP);
-	finish(2 * (DOORS - 1));
-}
-
-static void *unattached_thread(void *arg)
-{
-	(void)arg;
-	run_doors(UNATTACHED);
-	return NULL;
-}
-
-TEST(unattached)
-{
-	begin();
-	run_beside(unattached_thread, NULL);
-	heap_healthy();
-	finish(2 * (DOORS - 3));
-}
-
-TEST(unattached_after_detach)
-{
-	begin();
-	ck_assert_int_eq(rt_thread_detach(), RT_OK);
-	run_doors(UNATTACHED);
-	ck_assert_int_eq(rt_thread_attach(0), RT_OK);
-	heap_healthy();
-	finish(2 * (DOORS - 3));
-}
-
-TEST(attached)
-{
-	begin();
-	run_doors(ATTACHED);
-	heap_healthy();
-	finish(2 * (DOORS - 5));
-}
-
-TEST(in_a_region)
-{
-	begin();
-	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
-	run_doors(IN_REGION);
-	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
-	heap_healthy();
-	finish(2 * (DOORS - 1));
-}
-
-static void *region_doors(void *arg)
-{
-	run_doors(IN_REGION);
-	return arg;
-}
-
-TEST(in_rt_call_blocking)
-{
-	begin();
-	ck_assert_ptr_eq(rt_call_blocking(region_doors, words), words);
-	heap_healthy();
-	finish(2 * (DOORS - 1));
-}
-
-TEST(in_the_own_stop)
-{
-	begin();
-	ck_assert_int_eq(rt_stop_the_world(RT_STOP_HOST), RT_OK);
-	run_doors(OWN_STOP);
-	ck_assert_int_eq(rt_start_the_world(NULL), RT_OK);
-	heap_healthy();
-	finish(2 * (DOORS - 1));
-}
-
-static int walk_doors(void *obj, size_t size, int kind, void *arg)
-{
-	(void)obj;
-	(void)size;
-	(void)kind;
-	(void)arg;
-	run_doors(OWN_STOP);
-	judge("rt_start_the_world", "in a walk", call_start(), RT_EPERM);
-	judge("the walk", "inside another", call_walk(), RT_OK);
-	judge("rt_start_the_world", "after a walk in a walk", call_start(),
-	      RT_EPERM);
-	return RT_WALK_STOP;
-}
-
-TEST(in_a_walk)
-{
-	begin();
-	ck_assert_int_eq(rt_heap_walk(walk_doors, NULL), RT_OK);
-	ck_assert_int_eq(rt_world_stopped(), 0);
-	heap_healthy();
-	finish(2 * (DOORS - 1));
-}
-
-TEST(in_a_walk_of_the_own_stop)
-{
-	begin();
-	ck_assert_int_eq(rt_stop_the_world(RT_STOP_HOST), RT_OK);
-	ck_assert_int_eq(rt_heap_walk(walk_doors, NULL), RT_OK);
-	ck_assert_int_eq(rt_world_stopped(), 1);
-	ck_assert_int_eq(rt_start_the_world(NULL), RT_OK);
-	ck_assert_int_eq(rt_start_the_world(NULL), RT_EPERM);
-	heap_healthy();
-	finish(2 * (DOORS - 1));
+	judge("the rows", place_names[place], door.rows, DOORS);
 }

@@ -1,41 +1,18 @@
-// The scavenger: what a turn releases, and the thread that takes turns.
-#define _GNU_SOURCE // affinity
+// The scavenger: what a turn releases.
 #define RT_NO_INLINE_ALLOC
-#include <dirent.h>
+#include "test/whole/scavenger.h"
+
 #include <errno.h>
-#include <sched.h>
-#include <stdio.h>
 
-#include <rt/rt.h>
-
+#include "runtime/os/nanotime.h"
 #include "runtime/os/settings.h"
 #include "runtime/world/gcstats.h"
 #include "gc/cycle/pacer.h"
 #include "gc/cycle/release.h"
-#include "gc/cycle/scavenger.h"
 #include "gc/cycle/scavturn.h"
-#include "test/harness/await.h"
-#include "test/harness/fault.h"
-#include "test/harness/heap.h"
 #include "test/harness/thread.h"
 
-#define MIB (UINT64_C(1) << 20)
-#define SECOND UINT64_C(1000000000)
-
-enum {
-	OBJECT = 8192,
-	PER_MIB = (1 << 20) / OBJECT,
-	MOST_MIB = 64,
-};
-
-static void **objects;
 static struct scavturn turn;
-
-static void begin_as(rt_config c)
-{
-	heap_start_exact(c);
-	objects = (void **)heap_table(MOST_MIB * PER_MIB, RT_ROOT_EXACT);
-}
 
 // begin makes a heap whose turns the test takes.
 static void begin(void)
@@ -44,20 +21,6 @@ static void begin(void)
 
 	c.max_procs = 1;
 	begin_as(c);
-}
-
-static void fill(size_t mib)
-{
-	for (size_t i = 0; i < mib * PER_MIB; i++)
-		if (!objects[i])
-			objects[i] = rt_alloc_noscan(OBJECT);
-}
-
-// drop drops all but the first MiB.
-static void drop(size_t keep_mib)
-{
-	memset(objects + keep_mib * PER_MIB, 0,
-	       (MOST_MIB - keep_mib) * PER_MIB * sizeof *objects);
 }
 
 static uint64_t retained(void)
@@ -274,7 +237,8 @@ static uint64_t become_idle(uint64_t now)
 	return now + 5 * SECOND;
 }
 
-// What one idle time released, and a burst has used again, goes back again.
+// Pages that one idle time released, and a burst has used again, are released
+// again.
 TEST(each_idle_time_releases_again)
 {
 	uint64_t now = SECOND;
@@ -322,6 +286,223 @@ TEST(a_new_goal_begins_a_new_pass, .n = RT_ARRAY_LEN(setters))
 	ck_assert_int_ne(take(now).sleep, SCAVTURN_PAUSE);
 	ck_assert(!turn.idle);
 	ck_assert_uint_eq(turn.since, now);
+}
+
+// A pass goes from high addresses down.  Memory that is freed by hand above the
+// place that a pass has reached begins a new pass, however many batches come
+// between the frees.
+TEST(what_is_freed_during_a_pass_goes_back_as_well)
+{
+	enum { STACKS = 4, STACK = 2 << 20 };
+	void *stack[STACKS];
+	uint64_t now = 6 * SECOND;
+
+	fill(32);
+	for (unsigned i = 0; i < STACKS; i++)
+		ck_assert_ptr_nonnull(stack[i] = rt_stack_alloc(STACK));
+	drop(4);
+	must(rt_gc());
+	scavturn_init(&turn, 1, SECOND);
+	for (unsigned i = 0; i < STACKS; i++) {
+		if (take(now).sleep == SCAVTURN_PAUSE)
+			scavturn_slept(&turn, SECOND, 2 * SECOND);
+		must(rt_stack_free(stack[i], STACK));
+	}
+	take_all(now);
+	take_all(now + 5 * SECOND);
+	ck_assert_uint_lt(free_bytes(), MIB);
+	heap_healthy();
+}
+
+// What a collection, or the end of a kind, has freed itself was not freed by
+// hand.  So the next small object that is freed does not begin a new idle time.
+TEST(idle_time_begins_with_the_last_collection)
+{
+	uint64_t begun = nanotime(), ended;
+	struct scavturn_next next;
+
+	fill(32);
+	drop(4);
+	scavturn_init(&turn, 1, begun);
+	begun = nanotime();
+	must(rt_gc());
+	ended = nanotime();
+	must(rt_free(objects[0]));
+	objects[0] = NULL;
+	next = take(ended + 3 * SECOND);
+	ck_assert_int_eq(next.sleep, SCAVTURN_TIMER);
+	ck_assert_uint_ge(turn.since, begun);
+	ck_assert_uint_le(turn.since, ended);
+	ck_assert_uint_eq(next.ns, turn.since + 2 * SECOND - ended);
+	ck_assert_int_eq(take(ended + 5 * SECOND).sleep, SCAVTURN_PAUSE);
+	ck_assert(turn.idle);
+}
+
+// The scavenger does not know when memory was allocated, or a setting changed,
+// since the collection.  So it takes that to have happened now.
+TEST(later_activity_begins_a_new_idle_time, .n = 3)
+{
+	uint64_t now = nanotime();
+
+	fill(32);
+	drop(4);
+	scavturn_init(&turn, 1, now);
+	must(rt_gc());
+	now = nanotime() + 3 * SECOND;
+	if (_i == 0)
+		fill(8);
+	else if (_i == 1)
+		set_percent();
+	take(now);
+	ck_assert_int_eq(turn.since == now, _i != 2);
+}
+
+// When the program is idle, such a pass still has something to release.
+TEST(a_pass_that_is_refused_its_last_pages_was_not_refused)
+{
+	uint64_t now = SECOND;
+
+	fill(64);
+	drop(0);
+	must(rt_gc());
+	must(rt_gc());
+	scavturn_init(&turn, 1, now);
+	while (free_bytes() > 9 * MIB) {
+		turn.pace.worked = SCAVPACE_BATCH_NS - 1; // one step
+		ck_assert_int_eq(take(now).sleep, SCAVTURN_PAUSE);
+		scavturn_slept(&turn, SECOND, 2 * SECOND);
+	}
+	fault_fail(OSCALL_RELEASE, 1, UINT64_MAX, EINVAL);
+	ck_assert_int_eq(take_all(now).sleep, SCAVTURN_TIMER);
+	ck_assert_uint_gt(fault_failed(OSCALL_RELEASE), 0);
+	ck_assert_uint_lt(fault_failed(OSCALL_RELEASE), SCAVENGE_REFUSALS);
+	fault_fail(OSCALL_RELEASE, 1, 0, 0);
+	take_all(now + 5 * SECOND);
+	ck_assert_uint_lt(free_bytes(), MIB);
+	heap_healthy();
+}
+
+// Tables are released in batches as pages are, and only once.
+TEST(tables_of_free_chunks_go_back_in_batches)
+{
+	enum { CALLS = 4 }; // to the system for a chunk, at most
+	uint64_t now = SECOND, calls;
+	unsigned batches = 0;
+
+	fill(64);
+	drop(0);
+	must(rt_gc());
+	scavturn_init(&turn, 1, now);
+	now += 5 * SECOND;
+	while (free_bytes() != 0 && !turn.over) {
+		turn.pace.worked = SCAVPACE_BATCH_NS - 1;
+		ck_assert_int_eq(take(now).sleep, SCAVTURN_PAUSE);
+		scavturn_slept(&turn, SECOND, 2 * SECOND);
+	}
+	do {
+		fault_fail(OSCALL_RELEASE, 1, 0, 0); // counts from 0
+		turn.pace.worked = SCAVPACE_BATCH_NS - 1;
+		batches++;
+		if (take(now).sleep != SCAVTURN_PAUSE)
+			break;
+		calls = fault_count(OSCALL_RELEASE);
+		ck_assert_uint_le(calls, CALLS);
+		scavturn_slept(&turn, SECOND, 2 * SECOND);
+	} while (batches < 1000);
+	ck_assert_uint_ge(batches, mheap.pages.nchunks - 1);
+	// The next idle time finds nothing to do.
+	must(rt_gc());
+	ck_assert_int_ne(take_all(now).sleep, SCAVTURN_PAUSE);
+	fault_fail(OSCALL_RELEASE, 1, 0, 0);
+	take_all(now + 10 * SECOND);
+	ck_assert_uint_le(fault_count(OSCALL_RELEASE), 2 * CALLS);
+	heap_healthy();
+}
+
+// A program that makes and frees the same stack over and over uses no more.
+TEST(frees_by_hand_are_no_activity)
+{
+	enum { STACK = 1 << 20 };
+	uint64_t now = SECOND;
+
+	fill(32);
+	drop(4);
+	must(rt_gc());
+	scavturn_init(&turn, 1, now);
+	take_all(now);
+	for (unsigned i = 1; i < 10; i++) {
+		void *stack = rt_stack_alloc(STACK);
+
+		ck_assert_ptr_nonnull(stack);
+		must(rt_stack_free(stack, STACK));
+		now += SECOND / 2;
+		take_all(now);
+		ck_assert(!turn.idle);
+	}
+	ck_assert_uint_gt(atomic_u64_load_relaxed(&scavgoal.frees), 0);
+	now += SECOND / 2;
+	ck_assert_int_eq(take_all(now).sleep, SCAVTURN_CALL);
+	ck_assert(turn.idle);
+	ck_assert_uint_lt(free_bytes(), MIB);
+}
+
+// leave_a_stack keeps a free stack until it detaches.
+static void *leave_a_stack(void *arg)
+{
+	enum { STACK = 16 << 10 };
+	uint64_t before = atomic_u64_load_relaxed(&scavgoal.frees);
+	void *stack;
+
+	must(rt_thread_attach(RT_THREAD_EXACT));
+	stack = rt_stack_alloc(STACK);
+	ck_assert_ptr_nonnull(stack);
+	must(rt_stack_free(stack, STACK));
+	mheap_await_freed(STACK);
+	ck_assert(!mheap_freed_much());
+	must(rt_thread_detach());
+	ck_assert_uint_eq(atomic_u64_load_relaxed(&scavgoal.frees), before + 1);
+	return arg;
+}
+
+// A thread that ends frees the stacks that it kept.
+TEST(what_a_thread_leaves_was_freed_by_hand)
+{
+	run_beside(leave_a_stack, NULL);
+}
+
+// Memory of the collector comes and goes with each collection.
+TEST(work_buffers_are_not_freed_by_hand)
+{
+	struct mspan *s = mheap_alloc_manual(proc_self(), 2, MSPAN_WORK);
+
+	ck_assert_ptr_nonnull(s);
+	mheap_await_freed(RT_PAGE_SIZE);
+	mheap_free_manual(proc_self(), s);
+	ck_assert(!mheap_freed_much());
+}
+
+// The spans that the end of a kind frees were not freed by a collection.
+TEST(the_end_of_a_kind_frees_by_hand)
+{
+	enum { SIZE = 1024, N = 8 << 10 };
+	rt_kind_desc d;
+	int kind;
+	uint64_t before;
+
+	rt_kind_desc_init(&d);
+	d.layout = RT_LAYOUT_NONE;
+	kind = rt_kind_register(&d);
+	ck_assert_int_gt(kind, 0);
+	scavturn_init(&turn, 1, SECOND);
+	for (size_t i = 0; i < N; i++)
+		ck_assert_ptr_nonnull(objects[i] = rt_alloc_of(kind, SIZE));
+	for (size_t i = 0; i < N; i++)
+		must(rt_free(objects[i]));
+	drop(0);
+	before = atomic_u64_load_relaxed(&scavgoal.frees);
+	must(rt_kind_unregister(kind));
+	ck_assert_uint_eq(atomic_u64_load_relaxed(&scavgoal.frees), before + 1);
+	heap_healthy();
 }
 
 TEST(idle_programs_can_be_exempted)
@@ -424,6 +605,42 @@ TEST(what_is_refused_needs_no_turn_before_a_collection)
 	ck_assert_uint_eq(next.ns, UINT64_MAX);
 }
 
+TEST(what_it_releases_is_in_the_next_record)
+{
+	uint64_t before;
+	rt_cycle c;
+
+	fill(64);
+	drop(0);
+	must(rt_gc());
+	must(rt_gc());
+	must(rt_read_cycle(0, &c));
+	ck_assert_uint_eq(c.scavenged_background, 0);
+	scavturn_init(&turn, 1, SECOND);
+	before = free_bytes();
+	take_all(SECOND);
+	before -= free_bytes();
+	must(rt_gc());
+	must(rt_read_cycle(0, &c));
+	ck_assert_uint_eq(c.scavenged_background, before);
+	ck_assert_uint_eq(c.scavenged_assist, 0);
+	ck_assert_uint_ge(c.heap_released, before);
+	must(rt_gc());
+	must(rt_read_cycle(0, &c));
+	ck_assert_uint_eq(c.scavenged_background, 0);
+	fill(64);
+	drop(0);
+	must(rt_gc());
+	before = free_bytes();
+	release_step(proc_self());
+	before -= free_bytes();
+	ck_assert_uint_ne(before, 0);
+	must(rt_gc());
+	must(rt_read_cycle(0, &c));
+	ck_assert_uint_eq(c.scavenged_background, 0);
+	ck_assert_uint_eq(c.scavenged_assist, before);
+}
+
 TEST(the_time_it_takes_is_counted)
 {
 	struct gcstats_cycles c;
@@ -461,7 +678,7 @@ TEST(a_step_without_a_clock_counts_for_its_pages)
 	    atomic_u64_load_relaxed(&gcstats.scavenge[GCSTATS_BACKGROUND]), 0);
 }
 
-// So does a step for the memory limit, which takes no known time.
+// A step for the memory limit releases pages even if its time is not known.
 TEST(a_step_for_the_limit_needs_no_clock, .n = 2)
 {
 	uint64_t before;
@@ -477,290 +694,4 @@ TEST(a_step_for_the_limit_needs_no_clock, .n = 2)
 	ck_assert_uint_eq(
 	    atomic_u64_load_relaxed(&gcstats.scavenge[GCSTATS_ASSIST]), 0);
 	heap_healthy();
-}
-
-// ---- the thread ----
-
-static bool runs(void)
-{
-	return atomic_u32_load_relaxed(&scavenger.runs) != 0;
-}
-
-static rt_config with_thread(void)
-{
-	rt_config c = heap_config(HEAP_QUIET);
-
-	c.max_procs = 1; // no helper
-	c.scavenge = 1;
-	c.sweep = 0; // which would make the thread
-	return c;
-}
-
-static void make_garbage(void)
-{
-	fill(16);
-	drop(0);
-	must(rt_gc());
-}
-
-// await_released waits, as blocked, until less than a MiB is free.
-static void await_released(void)
-{
-	uint64_t end = nanotime() + AWAIT_SECONDS * SECOND;
-	rt_memstats m;
-
-	must(rt_blocking_enter());
-	do {
-		ck_assert_msg(nanotime() < end, "nothing was released");
-		oscall_yield();
-		must(rt_read_memstats_live(&m));
-	} while (m.heap_idle - m.heap_released >= MIB);
-	must(rt_blocking_leave());
-}
-
-// is_scavenger tells whether a thread of this process has that name.
-static bool is_scavenger(const char *tid)
-{
-	char path[300], name[20] = "";
-	FILE *file;
-
-	snprintf(path, sizeof path, "/proc/self/task/%s/comm", tid);
-	file = fopen(path, "r");
-	if (!file)
-		return false; // it has ended
-	if (!fgets(name, sizeof name, file))
-		name[0] = 0;
-	fclose(file);
-	return strcmp(name, "rtheap scavenge\n") == 0;
-}
-
-static unsigned scavengers(void)
-{
-	DIR *dir = opendir("/proc/self/task");
-	const struct dirent *entry;
-	unsigned n = 0;
-
-	ck_assert_ptr_nonnull(dir);
-	while ((entry = readdir(dir)) != NULL)
-		n += is_scavenger(entry->d_name);
-	closedir(dir);
-	return n;
-}
-
-// await_none waits for the system to forget a thread that was joined.
-static void await_none(void)
-{
-	uint64_t end = nanotime() + AWAIT_SECONDS * SECOND;
-
-	while (scavengers() != 0) {
-		ck_assert_msg(nanotime() < end, "it runs on");
-		oscall_yield();
-	}
-}
-
-GROUP(thread, .timeout = 2 * AWAIT_SECONDS);
-
-TEST(it_releases_beside_the_program)
-{
-	begin_as(with_thread());
-	make_garbage();
-	ck_assert(runs());
-	must(rt_gc()); // nothing was in use, so nothing is kept
-	await_released();
-	heap_healthy();
-	must(rt_fini());
-}
-
-// await_rest waits, as blocked, until it sleeps without a limit.
-static void await_rest(void)
-{
-	enum { SLEPT = 2 }; // NOTE_SLEPT of runtime/os/lock.c
-	uint64_t end = nanotime() + AWAIT_SECONDS * SECOND;
-
-	must(rt_blocking_enter());
-	while (atomic_u32_load_acquire(&scavenger.call.woken) != SLEPT) {
-		ck_assert_msg(nanotime() < end, "it does not rest");
-		oscall_yield();
-	}
-	must(rt_blocking_leave());
-}
-
-// It has no timer, so only the collection can wake it.
-TEST(a_collection_that_leaves_too_much_wakes_it)
-{
-	rt_config c = with_thread();
-
-	c.idle_s = 0;
-	begin_as(c);
-	make_garbage();
-	must(rt_gc());
-	ck_assert(runs());
-	await_released();
-	await_rest();
-	make_garbage();
-	must(rt_gc());
-	await_released();
-	heap_healthy();
-	must(rt_fini());
-}
-
-TEST(it_is_made_when_there_is_something_to_release)
-{
-	begin_as(with_thread());
-	must(rt_gc());
-	fill(1);
-	drop(0);
-	must(rt_gc());
-	ck_assert(!runs());
-	make_garbage();
-	ck_assert(runs());
-}
-
-TEST(settings_forbid_it, .n = 2)
-{
-	rt_config c = with_thread();
-
-	if (_i == 0)
-		c.gc_threads = 0;
-	else
-		c.scavenge = 0;
-	begin_as(c);
-	make_garbage();
-	must(rt_gc());
-	must(rt_set_memory_limit(0, NULL));
-	ck_assert(!runs());
-}
-
-// A limit may be set later, so free pages are reason enough to make it.
-TEST(it_follows_a_limit_that_is_set_later)
-{
-	rt_config c = with_thread();
-
-	c.idle_s = 0;
-	begin_as(c);
-	make_garbage();
-	ck_assert(runs());
-	must(rt_set_memory_limit(0, NULL));
-	await_released();
-	heap_healthy();
-	must(rt_fini());
-}
-
-TEST(it_releases_what_each_burst_leaves)
-{
-	begin_as(with_thread());
-	for (unsigned i = 0; i < 3; i++) {
-		make_garbage();
-		must(rt_gc());
-		await_released();
-	}
-	heap_healthy();
-	must(rt_fini());
-}
-
-TEST(a_refused_thread_is_tried_again)
-{
-	begin_as(with_thread());
-	fault_fail(OSCALL_THREAD, 1, 1, EAGAIN);
-	make_garbage();
-	ck_assert_uint_eq(fault_failed(OSCALL_THREAD), 1);
-	ck_assert(!runs());
-	heap_healthy();
-	must(rt_gc());
-	ck_assert(runs());
-	await_released();
-	heap_healthy();
-}
-
-TEST(refused_memory_leaves_it_in_order)
-{
-	begin_as(with_thread());
-	fault_fail(OSCALL_RELEASE, 1, UINT64_MAX, EINVAL);
-	make_garbage();
-	must(rt_gc());
-	while (fault_failed(OSCALL_RELEASE) == 0)
-		oscall_yield();
-	heap_healthy();
-	fault_fail(OSCALL_RELEASE, 1, 0, 0);
-	must(rt_gc());
-	await_released();
-	heap_healthy();
-	must(rt_fini());
-}
-
-// Without a clock it releases all the same, and does not spin afterwards.
-TEST(refused_clocks_leave_it_in_order)
-{
-	begin_as(with_thread());
-	fault_fail(OSCALL_CLOCK, 1, UINT64_MAX, EPERM);
-	make_garbage();
-	must(rt_gc());
-	must(rt_blocking_enter());
-	while (atomic_u32_load_relaxed(&scavenger.call.woken) == 1)
-		oscall_yield();
-	fault_fail(OSCALL_CLOCK, 1, 0, 0);
-	must(rt_blocking_leave());
-	await_released();
-	heap_healthy();
-	must(rt_fini());
-}
-
-TEST(the_end_of_the_heap_ends_it)
-{
-	for (unsigned i = 0; i < 3; i++) {
-		begin_as(with_thread());
-		make_garbage();
-		must(rt_gc());
-		ck_assert(runs());
-		ck_assert_uint_eq(scavengers(), 1);
-		await_released();
-		must(rt_fini());
-		ck_assert(!runs());
-		await_none();
-		free(objects);
-	}
-}
-
-static void *make_apart(void *arg)
-{
-	const struct sched_param param = {0};
-	cpu_set_t one;
-
-	CPU_ZERO(&one);
-	CPU_SET(sched_getcpu(), &one);
-	ck_assert_int_eq(sched_setaffinity(0, sizeof one, &one), 0);
-	ck_assert_int_eq(sched_setscheduler(0, SCHED_BATCH, &param), 0);
-	must(rt_thread_attach(RT_THREAD_EXACT));
-	make_garbage();
-	must(rt_thread_detach());
-	return arg;
-}
-
-// Whatever thread makes it, it is like those that rt_init saw.
-TEST(it_has_the_processors_of_rt_init)
-{
-	cpu_set_t all, its;
-	struct dirent *entry;
-	unsigned found = 0;
-	DIR *dir;
-
-	ck_assert_int_eq(sched_getaffinity(0, sizeof all, &all), 0);
-	begin_as(with_thread());
-	run_beside(make_apart, NULL);
-	ck_assert(runs());
-	dir = opendir("/proc/self/task");
-	ck_assert_ptr_nonnull(dir);
-	while ((entry = readdir(dir)) != NULL) {
-		pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
-
-		// The thread that was joined may still be listed.
-		if (!is_scavenger(entry->d_name))
-			continue;
-		ck_assert_int_eq(sched_getaffinity(tid, sizeof its, &its), 0);
-		ck_assert_int_eq(sched_getscheduler(tid), SCHED_OTHER);
-		ck_assert(CPU_EQUAL(&all, &its));
-		found++;
-	}
-	closedir(dir);
-	ck_assert_uint_eq(found, 1);
 }

@@ -91,8 +91,8 @@ static bool alive(uintptr_t hidden)
 
 GROUP(ends, .setup = begin, .timeout = 60);
 
-// An owner for which there was no room is traced with those that are traced
-// again.
+// An owner for which there was no room is traced later, together with the
+// objects that are traced again.
 TEST(an_end_counts_on_a_stack_that_was_told_late, .n = 2)
 {
 	static uintptr_t hidden[MANY];
@@ -133,7 +133,7 @@ TEST(an_end_counts_on_a_stack_that_an_end_leads_to)
 	for (unsigned i = CHAIN; i > 0; i--) {
 		words[i - 1] =
 		    (uintptr_t)owner_new(kind, i) + sizeof(struct owner);
-		// What the end is the base of owns no stack.
+		// The object that begins at such an end owns no stack.
 		ck_assert_ptr_nonnull(rt_alloc_of(kind, sizeof(struct owner)));
 	}
 	rt_stack_desc_init(&d);
@@ -155,8 +155,8 @@ static void drop_owner(void *obj, size_t size, void *arg)
 	ck_assert_int_eq(rt_stack_unregister(o->stack), RT_OK);
 }
 
-// The stack of an object that has died, and the stack of an object that only an
-// end on the first one keeps.
+// The first stack is one of an object that has died.  The second is one of an
+// object that only an end on the first stack keeps.
 TEST(an_end_counts_on_a_stack_that_a_dead_object_tells)
 {
 	rt_kind_desc k = traced(trace_owner);

@@ -244,7 +244,7 @@ TEST(gone_threads_leave_no_memory, .n = RT_ARRAY_LEN(batches))
 	ck_assert_uint_eq(heap_live(), 0);
 }
 
-// This holds even against a heap that never saw another thread.
+// This holds even in comparison with a heap that never saw another thread.
 TEST(first_threads_leave_little_memory)
 {
 	rt_memstats before, after;

@@ -245,8 +245,8 @@ static uintptr_t value_of(uintptr_t p)
 	return plant->format == &shifts ? p >> 3 : p;
 }
 
-// grow makes an object of which the bits of right are filled, and bits of told
-// are told.
+// grow makes an object.  The bits of right say which of its words are filled
+// with references, and the bits of told which words are told.
 static void grow(uint64_t told)
 {
 	size_t n = plant->size;
@@ -402,6 +402,121 @@ TEST(an_inner_pointer_does_not_lead_to_a_kind_with_base)
 	ck_assert_uint_eq(report(), 1);
 }
 
+static void tell_two(rt_tracer *t, void *obj, size_t size, void *arg)
+{
+	(void)size, (void)arg;
+	rt_trace_name(t, "first", RT_NO_INDEX);
+	rt_trace_ptr(t, ((void **)obj)[0]);
+	rt_trace_name(t, "second", RT_NO_INDEX);
+	rt_trace_ptr(t, ((void **)obj)[1]);
+}
+
+static void tell_words(rt_tracer *t, void *obj, size_t size, void *arg)
+{
+	(void)arg;
+	rt_trace_words(t, obj, (char *)obj + size);
+}
+
+static void tell_value(rt_tracer *t, void *obj, size_t size, void *arg)
+{
+	(void)size, (void)arg;
+	rt_trace_value(t, *(uint64_t *)obj, &shifts);
+}
+
+static void tell_inside(rt_tracer *t, void *obj, size_t size, void *arg)
+{
+	(void)arg;
+	rt_trace_ptr(t, (char *)obj + size - 8);
+}
+
+static void make_based(rt_trace_fn *tells)
+{
+	rt_kind_desc d = traced("base", trace_nothing);
+
+	d.flags = RT_KIND_BASE;
+	root[0] = make(add_kind(traced("k", tells)), 32);
+	root[1] = make(add_kind(d), 64);
+}
+
+static void expect_ignored(const char *place)
+{
+	char line[200];
+
+	ck_assert_uint_eq(report(), 1);
+	snprintf(line, sizeof line,
+		 "tracecheck: k at %p%s: pointer to byte 16 of base at %p, "
+		 "which is ignored (RT_KIND_BASE)",
+		 (void *)root[0], place, (void *)root[1]);
+	expect_in(said[0], line);
+	expect_no_lines();
+}
+
+TEST(a_pointer_that_is_told_and_ignored_is_named)
+{
+	make_based(tell_two);
+	root[0][0] = (uintptr_t)root[1] + 8;
+	expect_no_lines();
+	root[0][0] = 0;
+	root[0][1] = (uintptr_t)root[1] + 16 + 3;
+	expect_ignored(", offset 8 (second)");
+}
+
+TEST(a_value_that_is_told_and_ignored_is_named)
+{
+	make_based(tell_value);
+	root[0][0] = ((uintptr_t)root[1] + 16) >> 3;
+	expect_ignored("");
+}
+
+// Words may be numbers.
+TEST(words_that_are_ignored_are_not_named)
+{
+	make_based(tell_words);
+	root[0][0] = (uintptr_t)root[1] + 16;
+	expect_no_lines();
+}
+
+// A value has no place, so objects of all sizes are reported once.
+TEST(a_value_that_is_ignored_is_named_once)
+{
+	uintptr_t value;
+	int kind;
+
+	make_based(tell_value);
+	kind = rt_kind_of(root[0]);
+	value = ((uintptr_t)root[1] + 16) >> 3;
+	root[0][0] = value;
+	ck_assert_uint_eq(report(), 1);
+	for (unsigned i = 2; i < 5; i++) {
+		root[i] = make(kind, 32 * i);
+		root[i][0] = value;
+	}
+	expect_no_lines();
+}
+
+// An object keeps itself, wherever it tells itself.
+TEST(an_object_may_tell_its_own_inside)
+{
+	rt_kind_desc d = traced("base", tell_inside);
+
+	d.flags = RT_KIND_BASE;
+	root[0] = make(add_kind(d), 64);
+	expect_no_lines();
+}
+
+// If a word refers to the target, that word is what has to be told.
+TEST(a_pointer_beside_its_base_is_not_named)
+{
+	make_based(tell_two);
+	root[0][0] = (uintptr_t)root[1];
+	root[0][1] = (uintptr_t)root[1] + 16;
+	expect_no_lines();
+	root[0][2] = root[0][0];
+	root[0][0] = 0;
+	ck_assert_uint_eq(report(), 1);
+	expect_in(said[0], ", offset 16: untold reference to base");
+}
+
 TEST(kinds_without_a_description_are_not_looked_at)
 {
 	rt_kind_desc d;
@@ -425,8 +540,8 @@ TEST(kinds_without_a_description_are_not_looked_at)
 	expect_no_lines();
 }
 
-// The tag of a value whose word a bitmap describes decides; an old address in
-// its value word is none.
+// Where a bitmap describes the word of a value, the tag of the value decides.
+// Without that tag an old address in the word is no reference.
 TEST(a_tag_decides)
 {
 	static const uint64_t bits[] = {5};
@@ -462,7 +577,7 @@ TEST(a_header_may_be_forgotten)
 	expect_in(said[0], " RT_WORDS at ");
 }
 
-// Of a freed class nothing is read: it may be protected.
+// Nothing of a freed class is read, because its memory may be protected.
 TEST(the_class_of_a_target_may_be_gone)
 {
 	static const rt_type none = RT_TYPE_INIT(

@@ -209,7 +209,7 @@ TEST(references_in_an_array_are_aligned)
 	ck_assert_ptr_nonnull(rt_alloc_typed(&bytes, 20000));
 }
 
-// No size is beyond every number by way of 0.
+// A size that overflows does not become a small one.
 TEST(a_size_that_overflows_is_refused)
 {
 	static const size_t counts[] = {SIZE_MAX,	   SIZE_MAX / 8,
@@ -319,9 +319,9 @@ static unsigned make(void)
 	return refused;
 }
 
-// The first use, of a heap without anything and of one with memory, whose bits
-// the table needs at once: each call that it makes is refused, and then that
-// call and all after it.
+// The first use of typed objects, in an empty heap or in one with memory, for
+// which the table needs bits at once.  Each call that the first use makes is
+// refused, alone or with all calls after it.
 TEST(each_call_of_the_first_use_may_be_refused, .n = 4 * RT_ARRAY_LEN(needed))
 {
 	enum oscall kind = needed[_i / 4];
@@ -348,20 +348,50 @@ TEST(each_call_of_the_first_use_may_be_refused, .n = 4 * RT_ARRAY_LEN(needed))
 	ck_assert_uint_gt(n, 1);
 }
 
-// The heap cannot grow without its bits; what it has stays usable.
+// refuse_growth refuses the n-th commit, and all after it, that a heap makes
+// when it grows.  Returns whether it made so many.
+static bool refuse_growth(unsigned n, bool typed)
+{
+	const void *p;
+	uint64_t failed;
+
+	begin(heap_config(HEAP_QUIET));
+	ck_assert_ptr_nonnull(rt_alloc(24));
+	if (typed)
+		ck_assert_ptr_nonnull(rt_alloc_typed(&cell, 1));
+	fault_fail(OSCALL_COMMIT, n, UINT64_MAX, 12);
+	p = rt_alloc(100 << 20);
+	failed = fault_failed(OSCALL_COMMIT);
+	fault_fail(OSCALL_COMMIT, 0, 0, 0);
+	heap_healthy();
+	ck_assert_uint_eq(p == NULL, failed != 0);
+	if (typed) {
+		ck_assert_uint_eq(make(), 0);
+		ck_assert_uint_eq(heap_live_after_gc(), 4);
+	}
+	ck_assert_int_eq(rt_fini(), RT_OK);
+	return failed != 0;
+}
+
+// growth_commits returns how many commits a heap makes when it grows, each of
+// which was refused once.
+static unsigned growth_commits(bool typed)
+{
+	unsigned n = 1;
+
+	while (refuse_growth(n, typed))
+		n++;
+	return n - 1;
+}
+
+// The heap cannot grow without its bits, which need a commit more than a heap
+// without them makes.  What it has stays usable.
 TEST(growth_needs_bits)
 {
-	begin(heap_config(HEAP_QUIET));
-	ck_assert_ptr_nonnull(rt_alloc_typed(&cell, 1));
-	// The memory itself is granted, the first table is not.
-	for (uint64_t nth = 1; nth < 12; nth++) {
-		fault_fail(OSCALL_COMMIT, nth, UINT64_MAX, 12);
-		rt_alloc(100 << 20);
-		fault_fail(OSCALL_COMMIT, 0, 0, 0);
-		heap_healthy();
-	}
-	ck_assert_uint_eq(make(), 0);
-	ck_assert_uint_eq(heap_live_after_gc(), 4);
+	unsigned without = growth_commits(false);
+
+	ck_assert_uint_gt(without, 0);
+	ck_assert_uint_eq(growth_commits(true), without + 1);
 }
 
 // ---- against a model ----

@@ -89,8 +89,8 @@ static inline void each_dropped_once(size_t n)
 	ck_assert_uint_eq(dropped_once(n), n);
 }
 
-// only_dropped_died compares objects, with numbers from 0, with their
-// destructors.
+// only_dropped_died tells whether exactly those of n objects are gone whose
+// destructors ran.  Object i must have the number i.
 static inline bool only_dropped_died(void *const *objects, size_t n)
 {
 	size_t wrong = 0;
@@ -126,7 +126,7 @@ static inline void begin_drops(rt_config c)
 	deep_kind = make_kind(RT_KIND_DROP_DEEP, drop_item, NULL);
 }
 
-// begin_checked makes one whose collections are checked.
+// begin_checked makes such a heap whose collections are checked.
 static inline void begin_checked(void)
 {
 	rt_config c = heap_config_checked();

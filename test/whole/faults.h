@@ -13,9 +13,9 @@ enum {
 	NKEPT = 1024,
 	WIDE = 4096,	// words of a wide object
 	NWIDE = 4,	// enough to call helpers for
-	MAX_NTH = 5000, // more calls than a scenario makes of a kind
+	MAX_NTH = 5000, // more calls than a scenario makes of a sort
 	CHILD_HIT = 42, // exit status
-	SCENARIOS = 29,
+	SCENARIOS = 38,
 };
 
 // How a run is refused.
@@ -94,5 +94,16 @@ void check_helpers(void);
 // what is free.  scavenger_runs tells whether it exists.
 unsigned act_scavenger(void);
 bool scavenger_runs(void);
+
+// Those of faults_objects.c.
+unsigned act_handles(void);
+unsigned act_root_fns(void);
+unsigned act_formats(void);
+unsigned act_names(void);
+unsigned act_typed(void);
+unsigned act_kinds(void);
+unsigned act_lists(void);
+unsigned act_resize(void);
+unsigned act_sorts(void);
 
 #endif

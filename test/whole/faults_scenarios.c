@@ -21,6 +21,7 @@
 #include "gc/mark/sites.h"
 #include "gc/mark/work.h"
 #include "gc/cycle/scavenger.h"
+#include "gc/cycle/scavturn.h"
 #include "runtime/pages/hugepages.h"
 #include "runtime/spans/mcache.h"
 #include "runtime/os/oscall.h"
@@ -189,7 +190,7 @@ static unsigned act_registered(void)
 	return failed;
 }
 
-// A thread that comes and goes.  arg: it exits attached.
+// A thread that comes and goes.  If arg is set, it exits attached.
 static void *visit(void *arg)
 {
 	int error = rt_thread_attach(0);
@@ -431,6 +432,22 @@ static void await_released(void)
 	}
 }
 
+// take_idle_turns does what the scavenger does for an idle program, which this
+// one never is.
+static void take_idle_turns(void)
+{
+	enum { TURNS = 1000 };
+	const uint64_t second = 1000000000;
+	struct scavturn turn;
+	unsigned i = 0;
+
+	scavturn_init(&turn, 1, second);
+	while (scavturn_run(&turn, proc_self(), 100 * second).sleep ==
+	       SCAVTURN_PAUSE)
+		require(++i < TURNS, "the turns do not end");
+	require(turn.idle, "the program counts as active");
+}
+
 // A scavenger that may release pages does, whatever else it is refused.
 unsigned act_scavenger(void)
 {
@@ -438,6 +455,7 @@ unsigned act_scavenger(void)
 
 	if (scavenger_runs() && may_release())
 		await_released();
+	take_idle_turns();
 	return failed;
 }
 
@@ -445,6 +463,7 @@ static void check_scavenger(void)
 {
 	require(act_scavenger() == 0, "refused though granted again");
 	require(scavenger_runs(), "no scavenger");
+	require(make_garbage(6) == 0, "no garbage");
 	await_released();
 }
 
@@ -676,7 +695,7 @@ static void prepare_forgotten(void)
 		keep(p[i] = rt_alloc_noscan(16));
 }
 
-// collect_once calls, for one object, what a walk must not.
+// collect_once calls, for one object, what the callback of a walk must not.
 static int collect_once(void *obj, size_t size, int kind, void *arg)
 {
 	bool *done = arg;
@@ -699,12 +718,12 @@ static unsigned act_forgotten(void)
 	// debug build writes which callback calls what it must not.
 	if (trial.kind == OSCALL_WRITE) {
 		rt_set_warn_handler(NULL, NULL);
-		settings.gctrace = 1;
+		settings.gctrace = settings.scavtrace = 1;
 		require(rt_heap_walk(collect_once, &done) == RT_OK,
 			"rt_heap_walk");
 	}
 	act_gc();
-	settings.tracecheck = settings.gctrace = 0;
+	settings.tracecheck = settings.gctrace = settings.scavtrace = 0;
 	return 0;
 }
 
@@ -744,6 +763,15 @@ const struct scenario scenarios[SCENARIOS] = {
     {"a guarded life", prepare_few, act_life, NULL, 2, false},
     {"memory limit", NULL, act_limit, NULL, 0, false},
     {"scavenger", NULL, act_scavenger, check_scavenger, 0, true},
+    {"handles", NULL, act_handles, NULL, 0, false},
+    {"root callbacks", NULL, act_root_fns, NULL, 0, false},
+    {"formats of ranges", NULL, act_formats, NULL, 0, false},
+    {"names of ranges", NULL, act_names, NULL, 0, false},
+    {"typed objects", NULL, act_typed, NULL, 0, false},
+    {"kinds", NULL, act_kinds, NULL, 0, false},
+    {"lists of objects", make_wide, act_lists, NULL, 0, false},
+    {"resized objects", NULL, act_resize, NULL, 0, false},
+    {"sorts of objects", NULL, act_sorts, NULL, 0, false},
     // Not under a sanitizer, whose data are too many to read in pieces.
     {"static data", NULL, act_static, NULL, 0, false},
     // Not under a sanitizer, which has to be told of every change of stacks.

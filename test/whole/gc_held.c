@@ -208,8 +208,8 @@ static uintptr_t span_above(unsigned upper, unsigned lower)
 	return 0;
 }
 
-// 48 bytes before the second granule of a span of 48-byte objects begins an
-// object of the span below, which does not end there.
+// An object of the span below begins 48 bytes before the second granule of a
+// span of 48-byte objects, but does not end there.
 TEST(an_object_of_another_class_does_not_end_there)
 {
 	static uintptr_t slot[8192 / 8];
@@ -275,8 +275,8 @@ TEST(end_of_the_heap_keeps_an_object)
 	ck_assert_uint_eq(heap_live_after_gc(), 0);
 }
 
-// Without its low bits such a word points to the last, broken, word.  The
-// object is kept as by a tagged word.
+// Without its low bits such a word points to the last word of the object, which
+// is not a whole one.  So it keeps the object as a tagged word does.
 TEST(odd_end_keeps_a_large_object)
 {
 	uintptr_t p = (uintptr_t)rt_alloc(40001);

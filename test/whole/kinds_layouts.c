@@ -234,8 +234,8 @@ static void refer(const struct shape *s, struct node *n, size_t w, unsigned to,
 	encode(s->format, &n->p[w], (char *)graph[to].p + off);
 }
 
-// node_fill stores some references, and into all other words what is none: the
-// address of an object that is not in the format, or where no value is.
+// node_fill stores some references, and into all other words what is no
+// reference: the address of an object, not in the format or where no value is.
 static void node_fill(struct node *n, const struct shape *s, struct rng *r)
 {
 	bool any = !s->format || s->format == &plain;

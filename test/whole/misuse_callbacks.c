@@ -17,6 +17,9 @@ static void run_once(enum place place)
 static long tell_no_object(void)
 {
 	static const rt_value_format plain = RT_FORMAT_PLAIN;
+	static const rt_value_format pair = RT_FORMAT_PAIR(7, 1);
+	const uint64_t values[][2] = {
+	    {(uintptr_t)object, 2}, {(uintptr_t)words, 1}, {0, 1}};
 	rt_tracer *t = rt_tracer_self();
 
 	if (!t)
@@ -25,6 +28,8 @@ static long tell_no_object(void)
 	rt_trace_ptr(t, NULL);
 	rt_trace_ptr(t, words);
 	rt_trace_value(t, (uintptr_t)words, &plain);
+	for (unsigned i = 0; i < RT_ARRAY_LEN(values); i++)
+		rt_trace_pair(t, values[i], &pair);
 	rt_trace_words(t, words, words);
 	rt_trace_values(t, NULL, NULL, &plain);
 	rt_trace_stack(t, NULL);
@@ -48,14 +53,16 @@ static void trace_doors(rt_tracer *t, void *obj, size_t size, void *arg)
 	(void)size, (void)arg;
 	run_once(COLLECTING);
 	JUDGE("in a trace callback", tell_no_object(), SOME);
+	JUDGE("without RT_KIND_ONCE", rt_trace_first(t), 0);
 	rt_trace_ptr(t, *(void **)obj);
 }
 
 static void root_doors(rt_tracer *t, void *arg)
 {
-	(void)t, (void)arg;
+	(void)arg;
 	run_once(COLLECTING);
 	JUDGE("in a root callback", tell_no_object(), SOME);
+	JUDGE("in a root callback", rt_trace_first(t), 0);
 }
 
 static size_t describe_doors(const void *obj, size_t size, char *buf, size_t n,
@@ -133,11 +140,19 @@ enum { NODES = 20000 / HEAP_CUT, TRIES = 2000 };
 
 static atomic_u32 helped;
 
+static void judge_helper(rt_tracer *t)
+{
+	run_once(HELPING);
+	JUDGE("in a helper's callback", tell_no_object(), SOME);
+	JUDGE("in a helper's callback", rt_tracer_self() == t, 1);
+	JUDGE("in a helper's callback", rt_trace_first(t), 0);
+}
+
 static void trace_as_helper(rt_tracer *t, void *obj, size_t size, void *arg)
 {
 	(void)size, (void)arg;
 	if (!rt_thread_self() && atomic_u32_add_relaxed(&helped, 1) == 1)
-		run_once(HELPING);
+		judge_helper(t);
 	rt_trace_ptr(t, *(void **)obj);
 }
 

@@ -51,6 +51,8 @@ static const struct config_case {
     SET(cgroup, 3, RT_EINVAL),
     SET(gctrace, 1, RT_OK),
     SET(gctrace, 2, RT_EINVAL),
+    SET(scavtrace, 1, RT_OK),
+    SET(scavtrace, 2, RT_EINVAL),
     SET(gc_cpu_limit, 0, RT_EINVAL),
     SET(gc_cpu_limit, 1, RT_OK),
     SET(gc_cpu_limit, 100, RT_OK),

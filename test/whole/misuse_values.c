@@ -16,6 +16,9 @@
 		return __VA_ARGS__;                                            \
 	}
 
+static const rt_type byte_type = {.struct_size = sizeof byte_type, .size = 1};
+static void *two[2];
+
 BY(alloc, (rt_alloc)(n))
 BY(alloc_inline, rt_alloc(n))
 BY(noscan, (rt_alloc_noscan)(n))
@@ -29,6 +32,10 @@ BY(kind_noscan, rt_alloc_kind(RT_NOSCAN, n))
 BY(uncollectable, rt_alloc_uncollectable(RT_NOSCAN, n))
 BY(aligned, rt_alloc_aligned(RT_WORDS, 8, n))
 BY(pages, rt_alloc_aligned(RT_NOSCAN, 65536, n))
+BY(of_words, rt_alloc_of(RT_WORDS, n))
+BY(typed, rt_alloc_typed(&byte_type, n))
+BY(many, rt_alloc_many(RT_WORDS, n, 2, two) ? two[0] : NULL)
+BY(memdup, rt_memdup(words, n))
 BY(realloc, n ? rt_realloc(RT_WORDS, object, n) : rt_alloc(0))
 BY(realloc_null, rt_realloc(RT_WORDS, NULL, n))
 BY(array, rt_alloc_array(RT_WORDS, n, 0, 1))
@@ -53,6 +60,10 @@ static const struct {
     {"rt_alloc_uncollectable", by_uncollectable},
     {"rt_alloc_aligned", by_aligned},
     {"rt_alloc_aligned, pages", by_pages},
+    {"rt_alloc_of", by_of_words},
+    {"rt_alloc_typed, count", by_typed},
+    {"rt_alloc_many", by_many},
+    {"rt_memdup", by_memdup},
     {"rt_realloc", by_realloc},
     {"rt_realloc of nothing", by_realloc_null},
     {"rt_alloc_array, head", by_array},
@@ -90,9 +101,17 @@ static const struct size too_large[] = {
 
 GROUP(sizes, .timeout = 60);
 
-TEST(sizes_beyond_ptrdiff_max_do_nothing)
+// begin_typed begins a heap that has its bits for types already: they are made
+// even for a request that is refused.
+static void begin_typed(void)
 {
 	begin();
+	ck_assert_ptr_nonnull(rt_alloc_typed(&byte_type, 1));
+}
+
+TEST(sizes_beyond_ptrdiff_max_do_nothing)
+{
+	begin_typed();
 	for (size_t i = 0; i < RT_ARRAY_LEN(allocators); i++)
 		for (size_t j = 0; j < RT_ARRAY_LEN(huge_sizes); j++) {
 			rt_read_memstats(&before);
@@ -110,7 +129,7 @@ TEST(sizes_beyond_the_heap_get_nothing)
 {
 	static rt_memstats after;
 
-	begin();
+	begin_typed();
 	for (size_t i = 0; i < RT_ARRAY_LEN(allocators); i++)
 		for (size_t j = 0; j < RT_ARRAY_LEN(too_large); j++) {
 			rt_read_memstats(&before);
@@ -149,6 +168,32 @@ static const int bad_kinds[] = {
     -1,	 RT_TYPED, RT_KIND_FIRST, RT_KIND_MAX, RT_KIND_MAX + 1, 64,
     128, 256,	   INT_MAX,	  INT_MIN,     1 << 16,		0x10000001};
 
+// judge_kind requires that no function allocates n bytes of a kind.
+static void judge_kind(int kind, size_t n)
+{
+	const char *name = with_number("kind", kind);
+	rt_thread *t = rt_thread_self();
+
+	two[0] = two;
+	JUDGE(name, some(rt_alloc_kind(kind, n)), NOTHING);
+	JUDGE(name, some(rt_alloc_of(kind, n)), NOTHING);
+	JUDGE(name, some((rt_alloc_of)(kind, n)), NOTHING);
+	JUDGE(name, some(rt_alloc_kind_in(t, kind, n)), NOTHING);
+	JUDGE(name, some(rt_alloc_of_slow_(t, kind, n)), NOTHING);
+	JUDGE(name, some(rt_alloc_array(kind, 0, n, 1)), NOTHING);
+	JUDGE(name, some(rt_alloc_aligned(kind, 16, n)), NOTHING);
+	JUDGE(name, (long)rt_alloc_many(kind, n, 2, two), 0);
+	JUDGE(name, two[0] == two, 1);
+	JUDGE(name, some(rt_alloc_uncollectable(kind, n)), NOTHING);
+	JUDGE(name, some(rt_realloc(kind, NULL, n)), NOTHING);
+	JUDGE(name, some(rt_realloc(kind, object, n)), NOTHING);
+	if (kind != RT_TYPED)
+		JUDGE(name, (long)rt_good_size_of(kind, n), 0);
+}
+
+// RT_TYPED has one row less.
+enum { JUDGED_OF_A_KIND = 13 };
+
 TEST(unknown_kinds_get_nothing)
 {
 	static const size_t sizes[] = {0, 1, 16, 64, 1024, 40000};
@@ -157,9 +202,7 @@ TEST(unknown_kinds_get_nothing)
 	rt_read_memstats(&before);
 	for (size_t i = 0; i < RT_ARRAY_LEN(bad_kinds); i++)
 		for (size_t j = 0; j < RT_ARRAY_LEN(sizes); j++)
-			JUDGE(with_number("kind", bad_kinds[i]),
-			      some(rt_alloc_kind(bad_kinds[i], sizes[j])),
-			      NOTHING);
+			judge_kind(bad_kinds[i], sizes[j]);
 	for (size_t j = 0; j < RT_ARRAY_LEN(sizes); j++) {
 		JUDGE("run beyond the table",
 		      some(rt_alloc_slow_(rt_thread_self(),
@@ -175,7 +218,41 @@ TEST(unknown_kinds_get_nothing)
 	      some(rt_alloc_kind_in(rt_thread_self(), -1, 64)), NOTHING);
 	judge_unchanged("all calls");
 	heap_healthy();
-	finish((RT_ARRAY_LEN(bad_kinds) + 2) * RT_ARRAY_LEN(sizes));
+	JUDGE("all calls", (long)rt_size(object), OBJECT);
+	finish((RT_ARRAY_LEN(bad_kinds) * JUDGED_OF_A_KIND - 1 + 2) *
+	       RT_ARRAY_LEN(sizes));
+}
+
+// A count that no memory has room for is a request for what there is: until a
+// collection is due, or, without collections, until the heap is full.
+TEST(more_objects_than_there_can_be)
+{
+	enum { SIZE = 4096, ROOM = (256 << 20) / SIZE };
+	void **out = malloc(ROOM * sizeof *out);
+
+	begin();
+	ck_assert_ptr_nonnull(out);
+	for (int percent = 100; percent >= -1; percent -= 101) {
+		size_t n;
+
+		JUDGE("percent", rt_set_gc_percent(percent, NULL), RT_OK);
+		n = rt_alloc_many(RT_NOSCAN, SIZE, SIZE_MAX, out);
+		judge("rt_alloc_many", with_number("percent", percent),
+		      n > 0 && n <= ROOM, 1);
+		for (size_t i = 1; i < n; i++)
+			if (out[i] == out[i - 1] || rt_base(out[i]) != out[i])
+				judge("rt_alloc_many", "an object", 0, 1);
+		JUDGE("a large one",
+		      (long)rt_alloc_many(RT_NOSCAN, 32761, SIZE_MAX, out) <= 1,
+		      1);
+		JUDGE("none", (long)rt_alloc_many(RT_NOSCAN, SIZE, 0, out), 0);
+		JUDGE("nowhere",
+		      (long)rt_alloc_many(RT_NOSCAN, SIZE, SIZE_MAX, NULL), 0);
+		heap_healthy();
+		JUDGE("afterwards", rt_gc(), RT_OK);
+	}
+	free(out);
+	finish(12);
 }
 
 // Types with each field wrong by itself, and sizes beyond every number.
@@ -299,7 +376,8 @@ static void add_foreign_word(const char *name, uintptr_t p)
 	add_foreign(name, (const void *)p);
 }
 
-// free_object returns the address of an object that a collection has freed.
+// make_garbage returns the complement of the address of a new object, to which
+// nothing refers.
 static RT_NOINLINE uintptr_t make_garbage(void)
 {
 	return ~(uintptr_t)rt_alloc_noscan(3000);
@@ -380,10 +458,39 @@ TEST(foreign_pointers_are_in_no_object)
 		JUDGE(foreign[i].name, (long)rt_size(p), 0);
 		JUDGE(foreign[i].name, some(rt_base(p)), NOTHING);
 		JUDGE(foreign[i].name, rt_is_heap(p), 0);
+		JUDGE(foreign[i].name, rt_kind_of(p), RT_ENOENT);
 	}
 	judge_unchanged("all calls");
 	heap_healthy();
-	finish(3 * nforeign);
+	finish(4 * nforeign);
+}
+
+// Null is the only one that may be freed, and rt_realloc allocates for it.
+TEST(foreign_pointers_are_neither_freed_nor_resized)
+{
+	char here = 0;
+
+	begin();
+	add_free_objects();
+	collect_foreign(&here);
+	add_foreign("the inside of an object", (char *)object + 16);
+	rt_read_memstats(&before);
+	for (unsigned i = 0; i < nforeign; i++) {
+		const char *name = foreign[i].name;
+		void *p = (void *)foreign[i].p;
+
+		JUDGE(name, rt_free(p), p ? RT_EINVAL : RT_OK);
+		JUDGE(name, rt_resize(p, 8), RT_EINVAL);
+		JUDGE(name, rt_resize(p, SIZE_MAX), RT_EINVAL);
+		JUDGE(name, some(rt_realloc(RT_WORDS, p, 0)),
+		      p ? NOTHING : SOME);
+		if (p)
+			JUDGE(name, some(rt_realloc(RT_WORDS, p, 100)),
+			      NOTHING);
+	}
+	judge_unchanged("all calls");
+	heap_healthy();
+	finish(5 * nforeign - 1);
 }
 
 TEST(any_word_may_be_asked_about)
@@ -648,7 +755,7 @@ TEST(least_goals_of_any_size)
 	finish(3 * RT_ARRAY_LEN(sizes));
 }
 
-// A limit below 0 is refused.  Any other lets the heap go on, even 0.
+// A limit below 0 is refused.  With any other, even 0, the heap goes on.
 TEST(memory_limits_of_any_size)
 {
 	static const int64_t limits[] = {

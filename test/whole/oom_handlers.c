@@ -1,4 +1,5 @@
 // The handler that is asked when there is no memory.
+#include "test/harness/kind.h"
 #include "test/whole/oom.h"
 
 #include <setjmp.h>
@@ -234,7 +235,8 @@ static void wanting_begin(void)
 	handle_by(wanting_handler);
 }
 
-// It is not called for its own allocations, but each time for those of others.
+// A handler is not called for its own allocations.  It is called for each other
+// allocation that fails.
 TEST(a_handler_is_not_nested)
 {
 	wanting_begin();
@@ -298,7 +300,7 @@ static RT_NOINLINE void *fails_far_below(void)
 	return p;
 }
 
-// Neither is one that has returned, though nothing was written where it ran.
+// Nor is a handler that has returned, though nothing was written where it ran.
 TEST(a_handler_that_returned_is_called_again)
 {
 	void *first, *second;
@@ -353,7 +355,8 @@ TEST(handlers_that_leave_the_thread_elsewhere)
 	ck_assert_ptr_nonnull(rt_alloc(16));
 }
 
-// So it is when an object that shrinks would be kept where it is.
+// Such handlers do no harm either when an object that shrinks would be kept
+// where it is.
 TEST(handlers_that_leave_a_thread_that_resizes)
 {
 	void *p;
@@ -402,5 +405,162 @@ TEST(the_world_runs_while_the_handler_does)
 	ck_assert_ptr_null(too_much());
 	ck_assert_uint_eq(oom.calls, 1);
 	ck_assert_uint_eq(oom.inner, 0);
+	heap_healthy();
+}
+
+// ---- every function, in a heap that is full ----
+
+enum { LARGEST = 2000000, KEPT = 200 };
+
+static char text[LARGEST];
+static unsigned char *kept; // an object that rt_realloc is asked to enlarge
+static int registered;
+static void *many[3];
+static const rt_type byte_type = {.struct_size = sizeof byte_type, .size = 1};
+
+static char *strdup_of(size_t n)
+{
+	char *copy;
+
+	text[n - 1] = 0;
+	copy = rt_strdup(text);
+	text[n - 1] = 'a';
+	return copy;
+}
+
+#define BY(name, ...)                                                          \
+	static void *by_##name(size_t n)                                       \
+	{                                                                      \
+		return __VA_ARGS__;                                            \
+	}
+
+BY(alloc, rt_alloc(n))
+BY(uninit, rt_alloc_noscan_uninit(n))
+BY(of, rt_alloc_of(registered, n))
+BY(of_call, (rt_alloc_of)(registered, n))
+BY(kind_in, rt_alloc_kind_in(rt_thread_self(), registered, n))
+BY(typed, rt_alloc_typed(&byte_type, n))
+BY(array, rt_alloc_array(RT_WORDS, 8, n / 8 - 1, 8))
+BY(aligned, rt_alloc_aligned(RT_WORDS, 64, n))
+BY(many, rt_alloc_many(RT_WORDS, n, 3, many) != 0 ? many[0] : NULL)
+BY(uncollectable, rt_alloc_uncollectable(RT_WORDS, n))
+BY(memdup, rt_memdup(text, n))
+BY(strdup, strdup_of(n))
+BY(realloc, rt_realloc(RT_NOSCAN, kept, n))
+BY(realloc_null, rt_realloc(RT_NOSCAN, NULL, n))
+
+static void *(*const allocators[])(size_t n) = {
+    by_alloc,  by_uninit, by_of,      by_of_call,      by_kind_in,
+    by_typed,  by_array,  by_aligned, by_many,	       by_uncollectable,
+    by_memdup, by_strdup, by_realloc, by_realloc_null,
+};
+
+// Small and large, of classes that rt_alloc_aligned does not change.
+static const size_t requests[] = {512, 20480, LARGEST};
+
+// kept_whole tells whether the object that should grow is as it was.
+static bool kept_whole(void)
+{
+	for (unsigned i = 0; i < KEPT; i++)
+		if (kept[i] != i)
+			return false;
+	return rt_size(kept) >= KEPT && rt_kind_of(kept) == RT_NOSCAN;
+}
+
+// fill_all leaves no page free.
+static void fill_all(void)
+{
+	handle_by(on_oom);
+	fill_roots(1 << 20);
+	fill_roots(8192);
+	oom.calls = 0;
+}
+
+static void full_begin(void)
+{
+	begin();
+	memset(text, 'a', sizeof text);
+	ck_assert_int_eq(rt_roots_add(&kept, &kept + 1, RT_ROOT_EXACT), RT_OK);
+	registered = kind_make(.layout = RT_LAYOUT_WORDS);
+	kept = rt_alloc_noscan(KEPT);
+	ck_assert_ptr_nonnull(kept);
+	for (unsigned i = 0; i < KEPT; i++)
+		kept[i] = (unsigned char)i;
+	// Its bits are made before statistics are compared.
+	ck_assert_ptr_nonnull(rt_alloc_typed(&byte_type, 1));
+	fill_all();
+}
+
+GROUP(full, .timeout = 60);
+
+TEST(every_function_asks_the_handler, .n = RT_ARRAY_LEN(allocators))
+{
+	full_begin();
+	for (size_t i = 0; i < RT_ARRAY_LEN(requests); i++) {
+		rt_memstats before = heap_healthy();
+
+		asked(allocators[_i](requests[i]), requests[i]);
+		ck_assert(kept_whole());
+		nothing_taken(&before);
+	}
+}
+
+TEST(every_function_gets_what_the_handler_frees, .n = RT_ARRAY_LEN(allocators))
+{
+	void *p;
+
+	full_begin();
+	for (size_t i = 0; i < RT_ARRAY_LEN(requests); i++) {
+		oom.drops = true;
+		oom.retries = 1;
+		p = allocators[_i](requests[i]);
+		ck_assert_ptr_nonnull(p);
+		ck_assert_uint_ge(rt_size(p), requests[i]);
+		ck_assert_uint_eq(oom.calls, 1);
+		ck_assert_uint_eq(oom.n, requests[i]);
+		heap_healthy();
+		if (allocators[_i] == by_realloc)
+			kept = p;
+		ck_assert(kept_whole());
+		fill_all();
+	}
+}
+
+TEST(no_function_asks_in_a_stretch, .n = RT_ARRAY_LEN(allocators))
+{
+	full_begin();
+	ck_assert_int_eq(rt_nogc_enter(), RT_OK);
+	for (size_t i = 0; i < RT_ARRAY_LEN(requests); i++)
+		ck_assert_ptr_null(allocators[_i](requests[i]));
+	ck_assert_int_eq(rt_nogc_leave(), RT_OK);
+	ck_assert_uint_eq(oom.calls, 0);
+	ck_assert(kept_whole());
+	heap_healthy();
+}
+
+// What an alignment costs is part of the request.
+TEST(the_handler_is_told_of_aligned_bytes)
+{
+	full_begin();
+	asked(rt_alloc_aligned(RT_WORDS, 8, 100), 104);
+	asked(rt_alloc_aligned(RT_WORDS, 64, 100), 128);
+	asked(rt_alloc_aligned(RT_WORDS, 4096, 100), 4096);
+	heap_healthy();
+}
+
+// A list is asked for by the bytes of its array.
+TEST(a_list_asks_the_handler)
+{
+	size_t n = 4711;
+
+	begin();
+	fill_all();
+	fill_list(16);
+	oom.calls = 0;
+	ck_assert_ptr_null(rt_heap_list(RT_WORDS, NULL, NULL, &n));
+	ck_assert_uint_eq(n, 4711);
+	ck_assert_uint_eq(oom.calls, 1);
+	ck_assert_uint_eq(oom.n, (list_len + 1) * sizeof(void *));
+	ck_assert(list_whole());
 	heap_healthy();
 }

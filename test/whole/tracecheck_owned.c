@@ -83,7 +83,8 @@ TEST(what_an_owned_stack_does_not_tell_is_named)
 
 	o = owner_new(add_kind(traced("owner", trace_owner)), &d);
 	root[0] = (uintptr_t *)o;
-	// Above the other one, whose address must not be the end of this one.
+	// This leaf is made first and so lies above the other, whose address
+	// must not be the end of this one.
 	o->untold = (void *)leaf();
 	words[0] = leaf();
 	ck_assert_uint_eq(report(), 1);

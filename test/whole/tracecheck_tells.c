@@ -1,4 +1,5 @@
-// Who gets the report of rt_config.tracecheck, and what it does without memory.
+// Where the report of rt_config.tracecheck goes, and what it says without
+// memory.
 #include <errno.h>
 #include <pthread.h>
 #include <sys/wait.h>
@@ -174,7 +175,7 @@ static void fork_inside(const char *text, void *arg)
 		return;
 	child = fork();
 	if (child == 0) {
-		// The rest is the parent's affair; this heap goes on.
+		// The parent tells the other lines.  The child's heap goes on.
 		bool ok = notices_left() == 0;
 
 		nsaid = 1;

@@ -25,7 +25,7 @@ list.each { |s| table[s] = s }
 keep = [Pair.new(text), counter(text), table, text[7, 80], list[10, 80],
         ['one', 'a'], ('a' * 40)..('b' * 40), Bad.new('bad ' * 20)]
 
-# The collection comes while a break waits for what ensures.
+# The collection comes while a break waits for the code after ensure.
 list.each do
   begin
     break 'broken' * 20

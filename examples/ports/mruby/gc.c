@@ -51,7 +51,7 @@ static const rt_value_format values = RT_FORMAT_LOW_TAG(7, 0);
 
 static int drops_ready;     // a collection has found dead objects
 static int disabled;	    // states with GC.disable
-static int percent = 200;   // of the heap while none has it
+static int percent = 200;   // of the heap while no state has it
 static int verify;	    // MRUBY_VERIFY is in the environment
 
 mrb_int mrb_ci_nregs(mrb_callinfo *ci);
@@ -269,8 +269,8 @@ static inline void clear(struct RBasic *obj, size_t size)
 	obj->tt = MRB_TT_FREE;
 }
 
-// drop ends what a dead object owns outside the heap.  all: its whole state
-// ends.
+// drop_object ends what a dead object owns outside the heap.  all tells whether
+// its whole state ends.
 static void drop_object(struct RBasic *obj, mrb_bool all)
 {
 	mrb_state *mrb = (mrb_state *)(void *)obj->gcnext;

@@ -202,7 +202,7 @@ told() {
 }
 
 # without STATEMENT prints gc.c without it.  Returns false if it is not there
-# once.
+# exactly once.
 without() {
 	awk -v what="$1" '
 		(at = index($0, what)) {

@@ -1,0 +1,63 @@
+// libthread.c - begins and ends a thread of the library.
+#include "gc/cycle/libthread.h"
+
+#include "runtime/os/oscall.h"
+#include "runtime/os/schedpoint.h"
+
+static void *libthread_main(void *arg)
+{
+	struct libthread *t = arg;
+	struct rt_proc *p;
+
+	schedpoint(SCHED_LIBTHREAD_MAIN);
+	// These come while no stop waits for the thread.
+	oscall_thread_name(t->work->name);
+	oscall_thread_processors();
+	p = proc_attach(PROC_HELPER);
+	t->attached = p != NULL;
+	if (!p) {
+		note_wake(&t->begun);
+		return NULL;
+	}
+	// This thread has no stack to scan.  Its P may still describe the
+	// thread that had it before, so reset that.
+	p->context = (struct context){.hi = 0};
+	p->in_region = p->stopper = false;
+	schedpoint(SCHED_LIBTHREAD_MAIN_RUNS);
+	proc_block(p);
+	if (t->work->begin)
+		t->work->begin();
+	note_wake(&t->begun);
+	// The thread that made this one no longer waits for it.  It may have a
+	// priority that lets no ordinary thread run.
+	if (t->work->ordinary)
+		oscall_thread_ordinary();
+	t->work->serve(t, p);
+	proc_unblock(p);
+	proc_detach(p);
+	return NULL;
+}
+
+bool libthread_start(struct libthread *t, const struct libthread_work *work)
+{
+	t->work = work;
+	note_clear(&t->begun);
+	if (oscall_thread_start(&t->thread, libthread_main, t) != 0)
+		return false;
+	note_sleep(&t->begun, UINT64_MAX);
+	if (!t->attached)
+		oscall_thread_join(t->thread);
+	return t->attached;
+}
+
+void libthread_join(const struct libthread *t)
+{
+	oscall_thread_join(t->thread);
+}
+
+const char *libthread_check(const struct libthread *t)
+{
+	if (t->attached && !t->work)
+		return "thread of the library was attached without work";
+	return note_check(&t->begun);
+}
