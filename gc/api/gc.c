@@ -12,6 +12,7 @@
 #include "gc/cycle/scavenger.h"
 #include "gc/host/door.h"
 #include "gc/host/handlers.h"
+#include "gc/host/slices.h"
 #include "gc/host/visit.h"
 #include "gc/host/finalize.h"
 #include "gc/host/supply.h"
@@ -24,6 +25,7 @@ int rt_gc(void)
 	if (error)
 		return error;
 	supply_collect(p, ASK_FORCED);
+	slices_rest(rt_thread_tls);
 	handlers_warn_pending();
 	finalize_tell();
 	handlers_tell_notices();

@@ -38,7 +38,7 @@ int rt_kind_unregister(int kind)
 		return error;
 	if (kind < RT_KIND_FIRST || kind > RT_KIND_MAX)
 		return RT_EINVAL;
-	v = visit_enter(RT_STOP_KIND_UNREGISTER);
+	v = visit_enter_swept(RT_STOP_KIND_UNREGISTER);
 	error = registry_remove(v.p, (unsigned)kind);
 	visit_leave(&v);
 	scavenger_freed(); // it has freed the spans of the kind

@@ -24,7 +24,7 @@ int rt_read_memstats(rt_memstats *m)
 	// This must come before the stop: a fault inside it would be fatal.  A
 	// copy of our own would not fit on the smallest stacks.
 	memset(m, 0, sizeof *m);
-	v = visit_enter(RT_STOP_READ_MEMSTATS);
+	v = visit_enter_swept(RT_STOP_READ_MEMSTATS);
 	mcache_flush_all(v.p);
 	stackalloc_flush_all(v.p);
 	mstats_read(m, &report);

@@ -91,7 +91,7 @@ int rt_heap_verify(struct rt_verify *out)
 	error = door_blocking(true);
 	if (error)
 		return error;
-	v = visit_enter(RT_STOP_HEAP_VERIFY);
+	v = visit_enter_swept(RT_STOP_HEAP_VERIFY);
 	mcache_flush_all(v.p);
 	verify_heap(&result);
 	visit_leave(&v);

@@ -10,44 +10,26 @@
 #include "runtime/spans/mcentral.h"
 #include "runtime/spans/stackalloc.h"
 #include "gc/mark/crew.h"
+#include "gc/mark/drops.h"
 #include "gc/mark/mark.h"
 #include "gc/mark/checkmark.h"
 #include "gc/mark/tracecheck.h"
 #include "gc/cycle/pacer.h"
 #include "gc/cycle/release.h"
 #include "gc/cycle/scavgoal.h"
-#include "gc/cycle/sweep.h"
+#include "gc/cycle/swept.h"
 #include "gc/cycle/cyclerecord.h"
 #include "gc/cycle/gctrace.h"
+
+// A stop sweeps for at most so long, in ns, unless it has to.
+#define SWEEP_STOP_NS (UINT64_C(250) * 1000)
 
 // The collection of the present stop.  Only the stopper uses it.  No check: any
 // times and sums are possible.
 static struct {
 	uint64_t cpu; // CPU time of the process when it began, ns
 	struct mark_result found;
-	uint64_t in_use; // bytes in heap spans when marking ended
 } cycle;
-
-// check_sets checks the sets of all span classes.
-static const char *check_sets(void)
-{
-	const char *wrong = NULL;
-
-	for (unsigned sc = 0; sc < SPANCLASS_COUNT && !wrong; sc++)
-		wrong = mcentral_check((spanclass)sc);
-	return wrong;
-}
-
-// flip turns mark bits into alloc bits.  After it every span is unswept.
-static void flip(void)
-{
-	RT_ASSERT(stw_stopped());
-	RT_CHECK(check_sets());
-	mcentral_reset();
-	schedpoint(SCHED_CYCLE_FLIP);
-	epoch_flip();
-	sweep_begin();
-}
 
 // any_asks tells whether one of the asks has the cause.  There must be at least
 // one ask.
@@ -61,10 +43,42 @@ static bool any_asks(const struct ask *asked, enum ask_cause cause)
 	return false;
 }
 
-// pace passes what was found to the pacer.  It must come after sweeping, which
-// frees the pages that count as held.  The pages of work buffers count as free,
-// because they soon will be.
-static void pace(bool forced)
+// check_sets checks the sets of all span classes.
+static const char *check_sets(void)
+{
+	const char *wrong = NULL;
+
+	for (unsigned sc = 0; sc < SPANCLASS_COUNT && !wrong; sc++)
+		wrong = mcentral_check((spanclass)sc);
+	return wrong;
+}
+
+// sweeps_beside tells whether the threads sweep, after the stop.  A thread that
+// found no memory gets it in the stop, so all of it must be free by then.
+// rt_drop_now works on spans that are swept.
+static bool sweeps_beside(const struct ask *asked)
+{
+	if (settings.sweep == 0 || drops.now || any_asks(asked, ASK_MEMORY))
+		return false;
+	return settings.sweep == 2 || swept_takes_ns() > SWEEP_STOP_NS;
+}
+
+// flip turns mark bits into alloc bits.  After it every span is unswept.
+static void flip(bool beside)
+{
+	RT_ASSERT(stw_stopped());
+	RT_CHECK(check_sets());
+	mcentral_reset();
+	schedpoint(SCHED_CYCLE_FLIP);
+	epoch_flip();
+	swept_begin(beside);
+}
+
+// pace passes what was found to the pacer.  If the cycle sweeps in the stop,
+// the pages that count as held are free now; otherwise the pacer learns of them
+// at the end of the sweep.  The pages of work buffers count as free, because
+// they soon will be.
+static void pace(bool forced, bool beside)
 {
 	const struct mark_result *found = &cycle.found;
 	uint64_t free = heapgauge_sum(HEAPGAUGE_FREE) + work_held();
@@ -83,6 +97,7 @@ static void pace(bool forced)
 			     heapgauge_sum(HEAPGAUGE_TOTAL_FREE),
 		},
 	    .forced = forced,
+	    .unswept = beside,
 	};
 
 	pacer_collected(&f);
@@ -107,23 +122,16 @@ static enum rt_cause cause_of(const struct ask *asked)
 	}
 }
 
-// note_retained passes to the scavenger what it has to know.  It must come
-// after pace, which has summed the free pages.
-static void note_retained(uint64_t goal)
+// note_retained completes what the scavenger has to know when all is swept.  It
+// must come after pace, which has summed the free pages.  A sweep makes free
+// pages of heap spans, and so does not change what is retained.
+static void note_retained(struct scavgoal_found *f)
 {
-	uint64_t free = pacer.found.memory.free;
-	struct scavgoal_found f = {
-	    .in_use = cycle.in_use,
-	    .goal = goal,
-	    .retained = heapgauge_sum(HEAPGAUGE_IN_USE) + free,
-	    .free = free,
-	    .live = cycle.found.marked_bytes,
-	    .ended = cyclerecord_last(),
-	};
-
-	scavgoal_note(&f);
-	// What the sweep has freed was not freed by hand.
-	mheap_await_freed(SCAVGOAL_LEAST);
+	f->free = pacer.found.memory.free;
+	f->retained = heapgauge_sum(HEAPGAUGE_IN_USE) + f->free;
+	f->live = cycle.found.marked_bytes;
+	f->ended = cyclerecord_last();
+	swept.retained = *f;
 }
 
 static void record(bool forced)
@@ -155,13 +163,15 @@ static void record(bool forced)
 // collect_stopped is the collection itself.  The world must be stopped.  It
 // must not be inline: what it writes to its frame is no root, and would differ
 // between marking and the check of marks.
-static RT_NOINLINE void collect_stopped(struct rt_proc *p, bool forced)
+static RT_NOINLINE void collect_stopped(struct rt_proc *p, bool forced,
+					bool beside)
 {
-	uint64_t goal;
+	struct scavgoal_found f;
 
 	RT_ASSERT(stw_stopped());
 	RT_CHECK(heapgauge_check(&heapgauges));
-	sweep_all(p);
+	if (!swept_over())
+		throw_fatal("collection finds the last one unswept");
 	mcache_flush_all(p);
 	stackalloc_flush_all(p);
 	mcache_flush_pages_all();
@@ -175,25 +185,16 @@ static RT_NOINLINE void collect_stopped(struct rt_proc *p, bool forced)
 	cyclerecord_step(CYCLERECORD_MARK);
 	cyclerecord_found(&cycle.found);
 	atomic_u64_store_relaxed(&gauges.heap_live, cycle.found.marked_bytes);
-	cycle.in_use = heapgauge_sum(HEAPGAUGE_IN_USE);
-	goal = atomic_u64_load_relaxed(&pacer.goal);
-	flip();
-	sweep_all(p);
+	f.in_use = heapgauge_sum(HEAPGAUGE_IN_USE);
+	f.goal = atomic_u64_load_relaxed(&pacer.goal);
+	flip(beside);
+	if (!beside)
+		sweep_all(p);
 	cyclerecord_step(CYCLERECORD_SWEEP);
-	pace(forced);
-	note_retained(goal);
-	mutex_lock(&mheap.lock);
-	scavindex_next_cycle(&mheap.pages.scav);
-	mutex_unlock(&mheap.lock);
-}
-
-// choose_huge_pages calls helpers if huge pages are wanted.  It must come after
-// the work buffers were freed, because their pages would count as full of live
-// objects.
-static void choose_huge_pages(void)
-{
-	if (mheap_choose_huge_pages() && crew_size() != 0)
-		crew_call(CREW_ADVISE);
+	pace(forced, beside);
+	note_retained(&f);
+	if (!beside)
+		swept_end();
 }
 
 struct ask *cycle_begin(struct rt_proc *p)
@@ -212,7 +213,7 @@ struct ask *cycle_begin(struct rt_proc *p)
 	// caller has spilled.  stw_acquire saved a frame of its own while it
 	// waited, and that frame is gone.
 	context_save(&p->context.frame);
-	collect_stopped(p, forced);
+	collect_stopped(p, forced, sweeps_beside(asked));
 	context_keep();
 	// The caller looks for memory in this stop.
 	if (any_asks(asked, ASK_MEMORY))
@@ -236,7 +237,7 @@ bool cycle_end(struct rt_proc *p, struct ask *asked)
 	schedpoint(SCHED_CYCLE_END);
 	work_release(p);
 	release_again();
-	choose_huge_pages();
+	swept_buffers_freed();
 	cyclerecord_step(CYCLERECORD_RELEASE);
 	number = cyclerecord_publish();
 	stw_release();

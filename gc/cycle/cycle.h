@@ -2,20 +2,23 @@
 //
 // Go: gcStart, gcMarkTermination (mgc.go), with the world stopped throughout.
 //
-// The steps are: stop, finish sweeping, flush every cache, mark, flip (mark
-// bits become alloc bits), sweep everything.  The world is still stopped then,
-// so that a thread that asked for memory gets some before others take it
-// (supply.h).  Work buffers are freed when the world runs, or in the stop if a
-// thread asked for memory.  Until then no other thread may stop the world.
+// The steps are: stop, flush every cache, mark, flip (mark bits become alloc
+// bits), and sweep everything, or leave that to the threads that run (swept.h).
+// rt_config.sweep says which, and a heap that would be swept within 250 us need
+// not be left.  If a thread asked for memory, all is swept, and the world is
+// still stopped: it gets some before others take it (supply.h).  Work buffers
+// are freed when the world runs, or in the stop if a thread asked for memory.
+// Until then no other thread may stop the world.
 #ifndef GC_CYCLE_CYCLE_H
 #define GC_CYCLE_CYCLE_H
 
 #include "gc/cycle/ask.h"
 
 // cycle_begin stops the world and collects.  The caller must be attached, lead
-// (ask.h) and hold no lock.  Returns the asks that this collection answers,
-// with the world stopped.  Waits as blocked for its turn, and then for all
-// threads to stop.
+// (ask.h) and hold no lock.  All must be swept, and stays so, because only a
+// leader begins a sweep.  Returns the asks that this collection answers, with
+// the world stopped.  Waits as blocked for its turn, and then for all threads
+// to stop.
 struct ask *cycle_begin(struct rt_proc *p);
 
 // cycle_end records the collection, starts the world, and wakes the threads

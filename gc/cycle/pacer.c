@@ -86,8 +86,13 @@ uint64_t pacer_limited(const struct pacer_rule *rule,
 		       const struct pacer_found *found, uint64_t goal)
 {
 	uint64_t least = add_sat(found->heap_marked, LIMIT_ROOM);
-	uint64_t limit =
-	    pacer_limit_goal(rule->limit, &found->memory, found->heap_marked);
+	struct pacer_memory memory = found->memory;
+	uint64_t limit;
+
+	// Whether pages of the dead will be free is not known yet.
+	if (found->unswept)
+		memory.alloc = base_min(memory.alloc, found->heap_marked);
+	limit = pacer_limit_goal(rule->limit, &memory, found->heap_marked);
 
 	if (rule->limit == PACER_NO_LIMIT)
 		return goal;
@@ -151,7 +156,8 @@ void pacer_collected(const struct pacer_found *found)
 {
 	pacer.before = atomic_u64_load_relaxed(&pacer.goal);
 	pacer.found = *found;
-	look_beyond();
+	if (!found->unswept)
+		look_beyond();
 	publish(pacer_next(&pacer.rule, found, pacer.before));
 }
 
@@ -160,6 +166,19 @@ void pacer_account(const struct pacer_cpu *cpu)
 	// If the clock was refused at the beginning, begin is 0.
 	account(cpu->begin < pacer.cpu ? 0 : base_sub_sat(cpu->end, cpu->begin),
 		cpu->end);
+}
+
+void pacer_swept(uint64_t pages, uint64_t objects)
+{
+	mutex_lock(&rule_lock);
+	pacer.found.unswept = false;
+	pacer.found.held += pages;
+	pacer.found.memory.free += pages;
+	pacer.found.memory.alloc =
+	    base_sub_sat(pacer.found.memory.alloc, objects);
+	look_beyond();
+	publish(pacer_next(&pacer.rule, &pacer.found, pacer.before));
+	mutex_unlock(&rule_lock);
 }
 
 // raise never lowers the goal: another thread may have changed the rule since

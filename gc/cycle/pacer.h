@@ -38,6 +38,9 @@ struct pacer_found {
 	uint64_t external;     // bytes that objects own outside the heap
 	struct pacer_memory memory;
 	bool forced; // the host asked for the collection
+	// What died is not freed yet: held and memory do not have it, until
+	// pacer_swept.
+	bool unswept;
 };
 
 // pacer_goal returns the heap size at which the next collection begins:
@@ -110,8 +113,9 @@ struct pacer_cpu {
 	uint64_t begin, end; // of the collection
 };
 
-// pacer_collected computes the goal after a collection.  pacer_account passes
-// the CPU time of the collection to the limiter.  The world must be stopped.
+// pacer_collected computes the goal after a collection.  If found->unswept,
+// pacer_swept must follow.  pacer_account passes the CPU time of the collection
+// to the limiter.  The world must be stopped.
 void pacer_collected(const struct pacer_found *found);
 void pacer_account(const struct pacer_cpu *cpu);
 
@@ -122,6 +126,12 @@ RT_INLINE bool pacer_for_limit(uint64_t used)
 {
 	return used < pacer.unlimited;
 }
+
+// pacer_swept computes the goal anew after a sweep beside the threads, which
+// has freed bytes of pages and of objects.  The goal before was at most this
+// one: less counted as held, and what had died counted against the memory
+// limit.  No thread may begin a collection meanwhile.
+void pacer_swept(uint64_t pages, uint64_t objects);
 
 // pacer_put_off tells whether a collection that is due is only for the memory
 // limit and has to wait, because collections take too much CPU time.  Then the

@@ -4,6 +4,33 @@
 #include "runtime/os/throw.h"
 #include "runtime/spans/mcentral.h"
 #include "runtime/spans/spoil.h"
+#include "gc/cycle/swept.h"
+
+// waits tells whether the heap would grow for npages pages though spans are
+// left to sweep.  In a no-GC stretch it grows: stops wait for the thread.
+static RT_NOINLINE bool waits(const struct rt_mcache *mc, uint64_t npages)
+{
+	return sweep_left() && mc->thread.nogc == 0 &&
+	       !mheap_fits(&mc->heap, npages);
+}
+
+// pop_unswept sweeps a chunk and looks into a set again.
+static RT_NOINLINE struct mspan *pop_unswept(struct rt_proc *p, spanclass sc)
+{
+	swept_slice(p);
+	return mcentral_pop(sc);
+}
+
+// new_small makes a span.  Returns NULL if the heap should not grow, or cannot.
+static struct mspan *new_small(struct rt_mcache *mc, struct rt_proc *p,
+			       spanclass sc)
+{
+	uint64_t npages = sizeclass_table[spanclass_size(sc)].npages;
+
+	if (RT_UNLIKELY(sweep_left()) && waits(mc, npages))
+		return NULL;
+	return mheap_alloc_small(p, &mc->heap, sc);
+}
 
 void *refill_small(struct rt_mcache *mc, struct rt_proc *p,
 		   struct mcache_slot *slot, bool uninit)
@@ -19,8 +46,10 @@ void *refill_small(struct rt_mcache *mc, struct rt_proc *p,
 	}
 	mcache_retire_slot(mc, p, slot);
 	s = mcentral_pop(sc);
+	if (!s && RT_UNLIKELY(sweep_left()))
+		s = pop_unswept(p, sc);
 	if (!s)
-		s = mheap_alloc_small(p, &mc->heap, sc);
+		s = new_small(mc, p, sc);
 	if (!s) {
 		// A flush does nothing for a slot without a span.
 		slot->run_log2 = MCACHE_RUN_FIRST;
@@ -45,10 +74,29 @@ RT_INLINE void count_large(struct rt_proc *p, const struct mspan *s)
 	atomic_u64_add_relaxed(&gauges.heap_live, s->elemsize);
 }
 
+// has_room sweeps a chunk, unless npages pages are free and the sweep has freed
+// as many.  Returns false if there is more to sweep before the heap gives them.
+static RT_NOINLINE bool has_room(const struct rt_mcache *mc, struct rt_proc *p,
+				 uint64_t npages)
+{
+	if (mc->thread.nogc != 0 || (!waits(mc, npages) && swept_pay(npages)))
+		return true;
+	swept_slice(p);
+	return !sweep_left();
+}
+
+RT_INLINE bool earned(const struct rt_mcache *mc, struct rt_proc *p,
+		      uint64_t npages)
+{
+	return RT_LIKELY(!sweep_left()) || has_room(mc, p, npages);
+}
+
 struct mspan *refill_large(struct rt_mcache *mc, struct rt_proc *p,
 			   unsigned kind, size_t n)
 {
-	struct mspan *s = mheap_alloc_large(p, &mc->heap, kind, n);
+	struct mspan *s = earned(mc, p, base_pages(n))
+			      ? mheap_alloc_large(p, &mc->heap, kind, n)
+			      : NULL;
 
 	if (s)
 		count_large(p, s);
@@ -58,7 +106,9 @@ struct mspan *refill_large(struct rt_mcache *mc, struct rt_proc *p,
 struct mspan *refill_guarded(struct rt_mcache *mc, struct rt_proc *p,
 			     unsigned kind, size_t n)
 {
-	struct mspan *s = mheap_alloc_guarded(p, &mc->heap, kind, n);
+	struct mspan *s = earned(mc, p, guard_pages(n))
+			      ? mheap_alloc_guarded(p, &mc->heap, kind, n)
+			      : NULL;
 
 	if (s)
 		count_large(p, s);
@@ -68,7 +118,11 @@ struct mspan *refill_guarded(struct rt_mcache *mc, struct rt_proc *p,
 struct mspan *refill_aligned(struct rt_mcache *mc, struct rt_proc *p,
 			     unsigned kind, size_t n, size_t align)
 {
-	struct mspan *s = mheap_alloc_aligned(p, &mc->heap, kind, n, align);
+	uint64_t npages = base_pages(n) + (align >> RT_PAGE_SHIFT) - 1;
+	struct mspan *s =
+	    earned(mc, p, npages)
+		? mheap_alloc_aligned(p, &mc->heap, kind, n, align)
+		: NULL;
 
 	if (s)
 		count_large(p, s);
@@ -96,6 +150,15 @@ static void count_lost(struct rt_proc *p, uint64_t bytes)
 	atomic_u64_add_relaxed(&gauges.heap_live, -bytes);
 }
 
+// pay_growth counts pages that a large object has gained as those of a new one.
+// If the sweep has not freed as many, it sweeps a chunk, but not more: the
+// pages behind the object were free.
+static RT_NOINLINE void pay_growth(struct rt_proc *p, uint64_t npages)
+{
+	if (!swept_pay(npages))
+		swept_slice(p);
+}
+
 // As for whole objects, in_heap is raised before, and lowered after.
 bool refill_resize(struct rt_proc *p, struct mspan *s, size_t n)
 {
@@ -103,6 +166,7 @@ bool refill_resize(struct rt_proc *p, struct mspan *s, size_t n)
 	uint64_t bytes = base_pages(n) << RT_PAGE_SHIFT;
 
 	RT_ASSERT(p == proc_self());
+	sweep_ensure(p, s);
 	if (bytes < old) {
 		count_lost(p, old - bytes);
 		if (RT_UNLIKELY(spoil_on()))
@@ -110,7 +174,10 @@ bool refill_resize(struct rt_proc *p, struct mspan *s, size_t n)
 	}
 	if (!mheap_resize_large(p, s, n))
 		return false;
-	if (bytes > old)
+	if (bytes > old) {
 		count_gained(p, bytes - old);
+		if (RT_UNLIKELY(sweep_left()))
+			pay_growth(p, (bytes - old) >> RT_PAGE_SHIFT);
+	}
 	return true;
 }

@@ -3,8 +3,10 @@
 // Go: mcache.refill, mcache.allocLarge, mcentral.cacheSpan.
 //
 // A cache without free slots does not know how it is filled.  That is decided
-// here, above sweeping: first from the set of spans with free slots, then from
-// new pages.
+// here, above sweeping: first from the set of spans with free slots, then,
+// while spans are left to sweep, from that set after sweeping one chunk, then
+// from new pages.  No call sweeps more than one chunk.  Threads that need more
+// sweep in slices, between which they poll (supply.c).
 #ifndef GC_CYCLE_REFILL_H
 #define GC_CYCLE_REFILL_H
 
@@ -14,6 +16,12 @@
 // there is none, it retires the span that the slot caches, makes the slot cache
 // another span, and takes an object from that.  The slot must have no object
 // for mcache_take.  Returns NULL if there is no memory.
+//
+// Here and below NULL also means that the heap would have to grow while spans
+// are left to sweep, or that a large object must first be earned by sweeping
+// (swept.h).  Then sweep_left is true, and the caller tries again after it has
+// polled.  In a stop that does not happen.  In a no-GC stretch it happens only
+// if the heap cannot grow.
 void *refill_small(struct rt_mcache *mc, struct rt_proc *p,
 		   struct mcache_slot *slot, bool uninit);
 

@@ -4,6 +4,7 @@
 #include "runtime/os/schedpoint.h"
 #include "runtime/os/nanotime.h"
 #include "runtime/os/settings.h"
+#include "gc/cycle/swept.h"
 #include "gc/cycle/worker.h"
 #include "gc/cycle/scavturn.h"
 
@@ -28,13 +29,39 @@ static void pause_for(struct scavturn *turn, uint64_t ns)
 	scavturn_slept(turn, start, nanotime());
 }
 
+// finish_sweep sweeps what is left.  The thread may be stopped between two
+// chunks.
+static void finish_sweep(struct rt_proc *p)
+{
+	while (!swept_over() && !must_end()) {
+		bool swept_one = swept_slice_down(p);
+
+		proc_block(p);
+		schedpoint(SCHED_FINISH_SWEEP);
+		if (!swept_one)
+			swept_await(); // another thread is in the last chunk
+		proc_unblock(p);
+	}
+	if (swept_take_advice())
+		worker_provide(p, false);
+}
+
+static struct scavturn_next release(struct scavturn *turn, struct rt_proc *p)
+{
+	static const struct scavturn_next rest = {.sleep = SCAVTURN_CALL,
+						  .ns = UINT64_MAX};
+
+	return settings.scavenge == 0 ? rest : scavturn_run(turn, p, nanotime());
+}
+
 // take_turn runs, and is blocked again when it returns.
 static struct scavturn_next take_turn(struct scavturn *turn, struct rt_proc *p)
 {
 	struct scavturn_next next;
 
 	proc_unblock(p);
-	next = scavturn_run(turn, p, nanotime());
+	finish_sweep(p);
+	next = release(turn, p);
 	atomic_u32_store_relaxed(&scavenger.timed,
 				 next.sleep == SCAVTURN_TIMER);
 	schedpoint(SCHED_SCAVENGER_TAKE_TURN);
@@ -121,17 +148,22 @@ static bool may_be_idle(void)
 static void call(void)
 {
 	note_wake(&scavenger.call);
+	// Between two batches a sweep does not wait.
+	if (!swept_over())
+		note_wake(&scavenger.pause);
 }
 
 void scavenger_provide(struct rt_proc *p)
 {
+	bool sweeps = !swept_over();
+
 	RT_ASSERT(p == proc_self());
-	if (settings.scavenge == 0 || settings.gc_threads == 0)
+	if (settings.gc_threads == 0 || (settings.scavenge == 0 && !sweeps))
 		return;
 	if (atomic_u32_load_relaxed(&scavenger.runs) == 0) {
-		if (left() >= SCAVGOAL_LEAST)
+		if (sweeps || left() >= SCAVGOAL_LEAST)
 			make(p);
-	} else if (due() || (may_be_idle() &&
+	} else if (sweeps || due() || (may_be_idle() &&
 			     atomic_u32_load_relaxed(&scavenger.timed) == 0)) {
 		call();
 	}

@@ -5,6 +5,7 @@
 #include "runtime/os/oscall.h"
 #include "runtime/os/schedpoint.h"
 #include "runtime/os/throw.h"
+#include "runtime/os/nanotime.h"
 #include "runtime/world/stw.h"
 #include "runtime/spans/mcentral.h"
 #include "runtime/spans/spoil.h"
@@ -15,6 +16,10 @@
 // sweeping, against the tens that it takes to wake a thread.
 enum { CALL_FROM = 32 };
 
+// How long a thread sleeps before it looks again at a span that another one
+// sweeps.  Sweeping a span takes less than a microsecond.
+enum { SPAN_NS = 20000 };
+
 struct sweep sweep;
 
 // What was found in some spans, published at once.
@@ -22,30 +27,42 @@ struct found {
 	uint32_t small_freed[SIZECLASS_COUNT];
 	uint64_t large_freed_bytes;
 	uint64_t large_freed;
+	uint64_t dead_pages;   // of the dead spans
 	bool freed;	       // some slot
 	struct mspan *dead;    // linked by next, like partial
 	struct mspan *partial; // in the order in which they are pushed
 	struct mspan **partial_end;
 };
 
-void sweep_begin(void)
+void sweep_begin(bool beside)
 {
+	uint64_t n = arena_used() >> RT_CHUNK_SHIFT;
+
 	RT_ASSERT(stw_stopped());
+	atomic_u64_store_relaxed(&sweep.freed_pages, 0);
+	atomic_u64_store_relaxed(&sweep.freed_objects, 0);
+	atomic_u64_store_relaxed(&sweep.timed_chunks, 0);
+	atomic_u64_store_relaxed(&sweep.timed_ns, 0);
 	// Pairs with the acquires in sweep_done, sweep_help and sweep_check,
-	// and with the steps in sweep_chunk.
-	atomic_u32_store_release(&sweep.left,
-				 (uint32_t)(arena_used() >> RT_CHUNK_SHIFT));
+	// and with the steps in sweep_one.
+	atomic_u64_store_release(&sweep.left,
+				 n << 32 | (beside ? SWEEP_BESIDE : 0));
 	RT_CHECK(sweep_check(&sweep));
+}
+
+void sweep_reset(void)
+{
+	atomic_u64_store_relaxed(&sweep.left, 0);
 }
 
 bool sweep_done(void)
 {
 	// The acquires pair with the release in sweep_begin, and with the steps
-	// in sweep_chunk and sweep_ensure.
-	uint32_t left = atomic_u32_load_acquire(&sweep.left);
+	// in sweep_one and sweep_ensure.
+	uint64_t left = atomic_u64_load_acquire(&sweep.left);
 
 	schedpoint(SCHED_SWEEP_DONE);
-	return left == 0 && atomic_u32_load_acquire(&sweep.active) == 0;
+	return sweep_none(left) && atomic_u32_load_acquire(&sweep.active) == 0;
 }
 
 struct counts {
@@ -172,6 +189,7 @@ static RT_NOINLINE void forget_dead(const struct mspan *s, uint32_t gen)
 
 static void add_dead(struct found *f, struct mspan *s)
 {
+	f->dead_pages += s->npages;
 	s->next = f->dead;
 	f->dead = s;
 }
@@ -205,6 +223,7 @@ static void sweep_span(struct mspan *s, uint32_t gen, struct found *f)
 		spoil_freed(s, gen);
 	struct counts c = sweep_lines(s, gen);
 	uint32_t freed = c.before - c.live;
+	bool partial;
 
 	if (RT_UNLIKELY(c.invalid))
 		throw_value("found pointer to free object", "span", s->base);
@@ -215,13 +234,17 @@ static void sweep_span(struct mspan *s, uint32_t gen, struct found *f)
 		s->needzero = 1;
 	if (RT_UNLIKELY(deadbits_span_has(s)) && freed != 0)
 		forget_dead(s, gen);
-	schedpoint(SCHED_SWEEP_SPAN);
-	// Pairs with the acquires in claim and sweep_ensure.
-	atomic_u32_store_release(&s->sweepgen, gen);
 	count_freed(f, s, freed);
+	partial = c.live < s->nelems && !s->queued;
+	schedpoint(SCHED_SWEEP_SPAN);
+	// Pairs with the acquires in claim and sweep_ensure.  From now on a
+	// thread that waits in sweep_ensure may free a large object, or take a
+	// span out of the queue of drops.
+	atomic_u32_store_release(&s->sweepgen, gen);
+	schedpoint(SCHED_SWEEP_SPAN_SWEPT);
 	if (c.live == 0) {
 		add_dead(f, s);
-	} else if (c.live < s->nelems && !s->queued) {
+	} else if (partial) {
 		add_partial(f, s);
 	}
 }
@@ -285,6 +308,19 @@ static void sweep_page(uint64_t page, uint32_t gen, struct found *f)
 		sweep_span(s, gen, f);
 }
 
+// finish publishes what a sweeper has found, and adds it to this sweep's sums.
+static void finish(struct rt_proc *p, const struct found *f)
+{
+	uint64_t bytes;
+
+	if (!f->freed && !f->dead && !f->partial)
+		return;
+	bytes = publish(p, f);
+	atomic_u64_add_relaxed(&sweep.freed_pages,
+			       f->dead_pages << RT_PAGE_SHIFT);
+	atomic_u64_add_relaxed(&sweep.freed_objects, bytes);
+}
+
 // chunk_sweep sweeps the spans that begin in a chunk, the highest first.  Free
 // pages cost nothing.
 static void chunk_sweep(struct rt_proc *p, uint32_t chunk)
@@ -302,35 +338,103 @@ static void chunk_sweep(struct rt_proc *p, uint32_t chunk)
 			taken.word[w] ^= UINT64_C(1) << bit;
 			sweep_page(page + w * 64 + bit, gen, &f);
 		}
-	if (f.freed || f.dead || f.partial)
-		publish(p, &f);
+	finish(p, &f);
 }
 
-bool sweep_chunk(struct rt_proc *p)
+// How a thread takes chunks: as sweep_chunk, as sweep_chunk_down, or as
+// sweep_help.
+enum taker { TAKER_LOWEST, TAKER_HIGHEST, TAKER_HELPER };
+
+static_assert(ARENA_MAX_RANGE >> RT_CHUNK_SHIFT < SWEEP_BESIDE,
+	      "the numbers of chunks leave a bit of left");
+
+static bool is_for_helpers(uint64_t left)
 {
-	uint32_t left;
+	return !sweep_none(left) && (left & SWEEP_BESIDE) == 0;
+}
+
+// take hands out a chunk.  Returns false if there is none, or, for a helper,
+// if threads sweep beside each other.
+static bool take(uint32_t *chunk, enum taker taker)
+{
+	uint64_t left;
+	bool upward;
+
+	do {
+		left = atomic_u64_load_relaxed(&sweep.left);
+		if (sweep_none(left) ||
+		    (taker == TAKER_HELPER && !is_for_helpers(left)))
+			return false;
+		upward = taker == TAKER_LOWEST && (left & SWEEP_BESIDE) != 0;
+	} while (!atomic_u64_cas_seqcst(
+	    &sweep.left, left,
+	    upward ? left + 1 : left - (UINT64_C(1) << 32)));
+	*chunk = upward ? sweep_lowest(left) : sweep_highest(left) - 1;
+	return true;
+}
+
+// sweep_one sweeps a chunk.  Returns false if the caller gets none.
+static bool sweep_one(struct rt_proc *p, enum taker taker)
+{
+	uint32_t chunk;
+	bool taken;
 
 	// Raise active before a chunk is taken: no thread may see all chunks
 	// taken and no sweeper active while this chunk is not swept.
 	atomic_u32_add_seqcst(&sweep.active, 1);
-	schedpoint(SCHED_SWEEP_CHUNK);
-	do
-		left = atomic_u32_load_relaxed(&sweep.left);
-	while (left != 0 &&
-	       !atomic_u32_cas_seqcst(&sweep.left, left, left - 1));
-	schedpoint(SCHED_SWEEP_CHUNK_TAKEN);
-	if (left != 0)
-		chunk_sweep(p, left - 1);
+	schedpoint(SCHED_SWEEP_ONE);
+	taken = take(&chunk, taker);
+	schedpoint(SCHED_SWEEP_ONE_TAKEN);
+	if (taken)
+		chunk_sweep(p, chunk);
 	atomic_u32_add_seqcst(&sweep.active, (uint32_t)-1);
 	RT_CHECK(sweep_check(&sweep));
-	return left != 0;
+	return taken;
+}
+
+// timed adds n chunks, swept since begin, to what was measured.
+static void timed(uint64_t begin, uint64_t n)
+{
+	atomic_u64_add_relaxed(&sweep.timed_ns,
+			       base_sub_sat(nanotime(), begin));
+	atomic_u64_add_relaxed(&sweep.timed_chunks, n);
+}
+
+static bool sweep_timed(struct rt_proc *p, enum taker taker)
+{
+	uint64_t begin = nanotime();
+
+	if (!sweep_one(p, taker))
+		return false;
+	timed(begin, 1);
+	return true;
+}
+
+bool sweep_chunk(struct rt_proc *p)
+{
+	return sweep_timed(p, TAKER_LOWEST);
+}
+
+bool sweep_chunk_down(struct rt_proc *p)
+{
+	return sweep_timed(p, TAKER_HIGHEST);
 }
 
 void sweep_help(struct rt_proc *p)
 {
-	// Pairs with the release in sweep_begin.
-	while (atomic_u32_load_acquire(&sweep.left) != 0)
-		sweep_chunk(p);
+	// A helper that finds nothing writes nothing.  Pairs with the release
+	// in sweep_begin.
+	while (is_for_helpers(atomic_u64_load_acquire(&sweep.left)) &&
+	       sweep_one(p, TAKER_HELPER))
+		;
+}
+
+// await_span sleeps while another thread sweeps a span, for a moment: no wake
+// comes.  Only giving up the processor would not let a thread of a lower
+// priority run.
+static void await_span(const struct mspan *s, uint32_t claimed)
+{
+	oscall_futex_wait(&s->sweepgen, claimed, SPAN_NS);
 }
 
 void sweep_ensure(struct rt_proc *p, struct mspan *s)
@@ -348,13 +452,13 @@ void sweep_ensure(struct rt_proc *p, struct mspan *s)
 	if (claim(s, gen)) {
 		schedpoint(SCHED_SWEEP_ENSURE_CLAIMED);
 		sweep_span(s, gen, &f);
-		publish(p, &f);
+		finish(p, &f);
 	}
 	atomic_u32_add_seqcst(&sweep.active, (uint32_t)-1);
 	RT_CHECK(sweep_check(&sweep));
 	while (atomic_u32_load_acquire(&s->sweepgen) != gen) {
 		schedpoint(SCHED_SWEEP_ENSURE_WAIT);
-		oscall_yield();
+		await_span(s, gen - 1);
 	}
 }
 
@@ -452,6 +556,7 @@ void sweep_free_dropped(struct rt_proc *p, struct mspan *list)
 	RT_ASSERT(p == proc_self() && drops_runs(p));
 	for (struct mspan *s = list, *next; s; s = next) {
 		next = s->next;
+		sweep_ensure(p, s);
 		end_span(s, &f);
 	}
 	bytes = publish(p, &f);
@@ -460,11 +565,20 @@ void sweep_free_dropped(struct rt_proc *p, struct mspan *list)
 
 void sweep_all(struct rt_proc *p)
 {
-	if (atomic_u32_load_relaxed(&sweep.left) >= CALL_FROM &&
+	uint64_t begin = nanotime(), n = 0;
+	uint64_t left = atomic_u64_load_relaxed(&sweep.left);
+
+	// No other thread changes it: the threads are stopped, and helpers
+	// leave it alone.
+	if (left & SWEEP_BESIDE)
+		atomic_u64_store_release(&sweep.left, left & ~SWEEP_BESIDE);
+	if (sweep_highest(left) - sweep_lowest(left) >= CALL_FROM &&
 	    crew_size() != 0)
 		crew_call(CREW_SWEEP);
-	while (sweep_chunk(p))
-		;
+	while (sweep_left() && sweep_one(p, TAKER_LOWEST))
+		n++;
+	if (n != 0)
+		timed(begin, n);
 	while (!sweep_done()) {
 		schedpoint(SCHED_SWEEP_ALL_WAIT);
 		oscall_yield();
@@ -481,9 +595,11 @@ const char *sweep_check(const struct sweep *s)
 {
 	// This is read before the length of the heap, which only grows.  Pairs
 	// with the release in sweep_begin.
-	uint32_t left = atomic_u32_load_acquire(&s->left);
+	uint64_t left = atomic_u64_load_acquire(&s->left);
 
-	if (left > arena_used() >> RT_CHUNK_SHIFT)
+	if (sweep_lowest(left) > sweep_highest(left))
+		return "lowest chunk to sweep is above the highest";
+	if (sweep_highest(left) > arena_used() >> RT_CHUNK_SHIFT)
 		return "more chunks to sweep than the heap has";
 	// Helpers that come late may be active for a moment even in a stop.
 	if (atomic_u32_load_relaxed(&s->active) >> 31 != 0)

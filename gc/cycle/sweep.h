@@ -3,14 +3,26 @@
 // Go: mgcsweep.go.
 //
 // After the flip every span waits to be swept.  Sweeping goes by address, a
-// chunk of 512 pages at a time.  A cursor goes through the chunks that existed
-// at the flip, from the highest down, so that the sets of spans with free slots
-// end up in ascending order.  A span belongs to the chunk of its first page.  A
+// chunk of 512 pages at a time.  The chunks that existed at the flip are handed
+// out from both ends.  A span belongs to the chunk of its first page.  A
 // sweeper claims a span by a compare and swap of its sweepgen.
 //
 // Sweeping a span frees the slots that have a bit in the old alloc line but not
 // in the new one.  The old line is cleared and becomes the mark line.  Frees
 // are published before the span or its pages can be used again.
+//
+// A cycle sweeps in its stop, with helpers, or leaves the chunks to the threads
+// that allocate (swept.h).  In the stop the highest chunk comes first, so that
+// the sets of spans with free slots end up in ascending order.  Beside the
+// threads there are two orders: those that allocate take the lowest, whose free
+// slots they use at once, and the library's thread takes the highest, which the
+// scavenger releases first.
+//
+// A thread that sweeps beside others does not poll within a chunk.  So no stop
+// finds a chunk half swept, and what a stop finds left it can sweep itself.
+// Helpers are blocked all the time, and no stop waits for them.  So they take
+// chunks only as long as sweeping is the stop's: one that wakes up late must
+// not take a chunk of the next sweep beside running threads.
 #ifndef GC_CYCLE_SWEEP_H
 #define GC_CYCLE_SWEEP_H
 
@@ -18,23 +30,61 @@
 
 enum { SWEEP_DROPPED = 64 };
 
+// In sweep.left: threads sweep beside each other, so helpers take no chunk.
+#define SWEEP_BESIDE (UINT64_C(1) << 31)
+
 struct sweep {
-	RT_CACHE_ALIGNED atomic_u32 left;   // chunks not yet handed out
+	// The chunks that are not handed out: the number of the lowest, perhaps
+	// with SWEEP_BESIDE, and in the upper half that of the highest plus 1.
+	// Equal numbers: none.
+	RT_CACHE_ALIGNED atomic_u64 left;
 	RT_CACHE_ALIGNED atomic_u32 active; // sweepers under way
+	// What this sweep has freed so far: bytes of pages and of objects.
+	atomic_u64 freed_pages;
+	atomic_u64 freed_objects;
+	// What the threads that were timed have swept, and in which time.
+	atomic_u64 timed_chunks;
+	atomic_u64 timed_ns;
 };
 
 RT_GLOBAL struct sweep sweep;
 
-// sweep_begin makes all chunks unswept.  It must come after the flip, with the
-// world stopped.
-void sweep_begin(void);
+// sweep_begin makes all chunks unswept, for the stopper or, with beside, for
+// threads that run.  It must come after the flip, with the world stopped.
+void sweep_begin(bool beside);
 
-// sweep_chunk sweeps one chunk.  Returns false if none is left to take.  p is
-// the P whose statistics count, here and below.
+// sweep_lowest and sweep_highest return an end of a value of sweep.left.
+RT_INLINE uint32_t sweep_lowest(uint64_t left)
+{
+	return (uint32_t)(left & ~SWEEP_BESIDE);
+}
+
+RT_INLINE uint32_t sweep_highest(uint64_t left)
+{
+	return (uint32_t)(left >> 32);
+}
+
+// sweep_none tells whether a value of sweep.left has no chunk.
+RT_INLINE bool sweep_none(uint64_t left)
+{
+	return sweep_lowest(left) == sweep_highest(left);
+}
+
+// sweep_left tells whether there are chunks that no thread has taken.
+RT_INLINE bool sweep_left(void)
+{
+	return !sweep_none(atomic_u64_load_relaxed(&sweep.left));
+}
+
+// sweep_chunk sweeps one chunk, the lowest if threads sweep beside each other,
+// otherwise the highest, and measures the time.  sweep_chunk_down always takes
+// the highest.  Returns false if none is left to take.  p is the P whose
+// statistics count, here and below.
 bool sweep_chunk(struct rt_proc *p);
+bool sweep_chunk_down(struct rt_proc *p);
 
 // sweep_help sweeps chunks beside the thread that sweeps all, as long as any
-// are left.
+// are left, and only in a stop.
 void sweep_help(struct rt_proc *p);
 
 // sweep_ensure returns when s, a span in use, is swept, by the caller or by
@@ -51,11 +101,15 @@ bool sweep_free_large(struct rt_proc *p, struct mspan *s);
 // free slots available, unless other objects in the span have died meanwhile.
 void sweep_free_dropped(struct rt_proc *p, struct mspan *list);
 
-// sweep_all sweeps to the end and returns when no sweeper is active.
+// sweep_all sweeps to the end, also what was left to the threads, and returns
+// when no sweeper is active.  The world must be stopped.
 void sweep_all(struct rt_proc *p);
 
 // sweep_done tells whether every span is swept.
 bool sweep_done(void);
+
+// sweep_reset forgets what is left, at the end of the heap.
+void sweep_reset(void);
 
 // sweep_fork_child resets sweeping in the child of a fork, which lacks the
 // helpers that were looking for a chunk.  The parent must not have been

@@ -12,7 +12,7 @@
 #include "gc/mark/handles.h"
 #include "gc/mark/stacks.h"
 #include "gc/cycle/ask.h"
-#include "gc/cycle/sweep.h"
+#include "gc/cycle/swept.h"
 #include "gc/cycle/worker.h"
 #include "gc/cycle/scavenger.h"
 #include "gc/host/door.h"
@@ -113,7 +113,7 @@ static void drop_threads(void)
 	oscall_fork_child();
 	sysmem_fork_child();
 	ask_fork_child();
-	sweep_fork_child();
+	swept_fork_child();
 	hugepages_fork_child();
 	worker_fork_child();
 	scavenger_fork_child();

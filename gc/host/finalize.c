@@ -10,6 +10,7 @@
 #include "gc/cycle/scavenger.h"
 #include "gc/host/door.h"
 #include "gc/host/handlers.h"
+#include "gc/host/slices.h"
 #include "gc/host/visit.h"
 
 struct finalize finalize;
@@ -76,6 +77,15 @@ static void free_batch(struct rt_thread *t)
 	}
 }
 
+// begin_batch prepares for a batch, if none is open.  It needs all swept:
+// sweeping a span clears the two bits of a dead object one after the other, and
+// one who reads both would take what is freed for what waits.
+static void begin_batch(struct rt_thread *t)
+{
+	if (!drops_open() && drops_ready() != 0)
+		slices_rest(t);
+}
+
 size_t finalize_run(struct rt_thread *t, size_t max)
 {
 	const struct rt_proc *p = t->p;
@@ -90,6 +100,7 @@ size_t finalize_run(struct rt_thread *t, size_t max)
 		max = drops_ready();
 	do {
 		free_batch(t);
+		begin_batch(t);
 		if (ran == max || !drops_take(&o))
 			break;
 		go_on = call_drop(t, &o);

@@ -21,7 +21,7 @@
 #include "gc/cycle/pacer.h"
 #include "gc/cycle/release.h"
 #include "gc/cycle/scavgoal.h"
-#include "gc/cycle/sweep.h"
+#include "gc/cycle/swept.h"
 #include "gc/cycle/gctrace.h"
 #include "gc/cycle/cycle.h"
 #include "gc/cycle/worker.h"
@@ -47,6 +47,7 @@ static void state_reset(void)
 	cyclering_reset(&cyclering);
 	gauge_reset();
 	heapgauge_reset();
+	swept_reset();
 	atomic_u32_store_relaxed(&epoch.sweepgen, 2);
 	settings = (rt_config){0};
 }

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "runtime/os/oscall.h"
 #include "runtime/os/throw.h"
 #include "runtime/os/settings.h"
 #include "runtime/os/poison.h"
@@ -19,6 +20,7 @@
 #include "gc/cycle/scavenger.h"
 #include "gc/host/door.h"
 #include "gc/host/handlers.h"
+#include "gc/host/slices.h"
 #include "gc/host/finalize.h"
 
 enum {
@@ -98,16 +100,33 @@ static bool sampled(struct rt_mcache *mc)
 	return --mc->until_guarded == 0;
 }
 
-// take_guarded returns NULL for an object that should not or cannot be guarded.
-static RT_NOINLINE void *take_guarded(struct rt_mcache *mc, struct rt_proc *p,
-				      const struct want *w)
+static bool is_guarded(struct rt_mcache *mc, struct want *w)
 {
-	bool wanted = w->n > SIZECLASS_MAX_REQUEST ? settings.guard_large != 0
-						   : sampled(mc);
+	if (w->guard == GUARD_UNDECIDED) {
+		bool wanted = w->n > SIZECLASS_MAX_REQUEST
+				  ? settings.guard_large != 0
+				  : sampled(mc);
 
-	if (!wanted)
+		w->guard = wanted ? GUARD_WANTED : GUARD_NONE;
+	}
+	return w->guard == GUARD_WANTED;
+}
+
+// take_guarded returns NULL for an object that should not or cannot be guarded,
+// or not before more is swept.
+static RT_NOINLINE void *take_guarded(struct rt_mcache *mc, struct rt_proc *p,
+				      struct want *w)
+{
+	if (!is_guarded(mc, w))
 		return NULL;
 	return set_up(mc, refill_guarded(mc, p, w->kind, w->n));
+}
+
+// may_do_without tells whether an object that could not get a guard may come
+// without one: not as long as sweeping may find room for it.
+static bool may_do_without(const struct want *w)
+{
+	return w->guard != GUARD_WANTED || !sweep_left();
 }
 
 // ---- small objects ----
@@ -156,7 +175,7 @@ static void *take_tiny(struct rt_mcache *mc, struct rt_proc *p,
 // take takes memory for the thread of mc, counted by p.  p is that thread's P,
 // or the stopper's P while that thread is stopped.  A large object is left in
 // setting_up.
-static void *take(struct rt_mcache *mc, struct rt_proc *p, const struct want *w)
+static void *take(struct rt_mcache *mc, struct rt_proc *p, struct want *w)
 {
 	RT_ASSERT(mc == rt_thread_tls->mc ? p == proc_self() : stw_stopped());
 	if (w->stack)
@@ -166,7 +185,7 @@ static void *take(struct rt_mcache *mc, struct rt_proc *p, const struct want *w)
 	if (RT_UNLIKELY(guard_on) && w->align == 0) {
 		void *obj = take_guarded(mc, p, w);
 
-		if (obj)
+		if (obj || !may_do_without(w))
 			return obj;
 	}
 	if (w->align > RT_PAGE_SIZE)
@@ -193,7 +212,7 @@ static RT_NOINLINE void unpoison_object(const void *obj)
 struct request {
 	struct ask ask; // first: the leader gets a list of these
 	struct rt_mcache *mc;
-	const struct want *want;
+	struct want *want;
 	void *result;
 };
 
@@ -247,17 +266,20 @@ static void serve_all(struct rt_proc *p, struct ask *asked)
 			serve(p, (struct request *)a, &taken);
 }
 
-// collect returns when an ask was answered, by this thread or by another.
+// collect returns when an ask was answered, by this thread or by another.  What
+// the last collection has left to sweep is swept before the stop of this one.
 static void collect(struct rt_proc *p, struct ask *a)
 {
 	struct ask *asked;
 
 	if (!ask_wait(p, a))
 		return;
+	slices_rest(rt_thread_tls);
 	asked = cycle_begin(p);
 	finalize_collected();
 	serve_all(p, asked);
 	worker_provide(p, cycle_end(p, asked));
+	swept_take_advice(); // worker_provide was called
 	scavenger_provide(p);
 }
 
@@ -278,26 +300,44 @@ RT_INLINE uint64_t used(void)
 			  gauge_load(&gauges.external));
 }
 
+// collect_due sweeps the rest first: only then the goal is the right one, and
+// it may be higher.
 static RT_NOINLINE void collect_due(struct rt_proc *p)
 {
-	if (!door_nogc() && !pacer_put_off(used(), gcstats_cpu()))
+	if (door_nogc())
+		return;
+	slices_rest(rt_thread_tls);
+	if (pacer_due(used()) && !pacer_put_off(used(), gcstats_cpu()))
 		supply_collect(p, ASK_DUE);
 }
 
 // keep_limit releases pages until more bytes can be mapped without exceeding
-// the memory limit, or no pages are left.
+// the memory limit, or no pages are left.  Pages of the dead are freed first.
 static RT_NOINLINE void keep_limit(struct rt_proc *p, size_t more)
 {
+	if (door_nogc()) {
+		release_step(p); // the rest would keep stops waiting
+		return;
+	}
 	do {
-		release_step(p);
-		if (door_nogc())
-			return; // the rest would keep stops waiting
+		if (!swept_slice(p))
+			release_step(p);
 		safepoint_poll(rt_thread_tls);
 	} while (release_due(more));
 }
 
+// end_sweep does what the thread that swept last could not do.
+static RT_NOINLINE void end_sweep(struct rt_proc *p)
+{
+	swept_end();
+	if (!door_nogc() && swept_take_advice())
+		worker_provide(p, false);
+}
+
 void supply_collect_due(struct rt_proc *p, size_t more)
 {
+	if (RT_UNLIKELY(swept_unfinished()))
+		end_sweep(p);
 	if (pacer_due(used()))
 		collect_due(p);
 	if (release_due(more))
@@ -334,7 +374,7 @@ void supply_collect_before_object(struct rt_proc *p, size_t n)
 // ---- when memory runs out ----
 
 // take_collected takes memory from a collection.
-static void *take_collected(struct rt_mcache *mc, const struct want *w)
+static void *take_collected(struct rt_mcache *mc, struct want *w)
 {
 	struct request r = {.ask.cause = ASK_MEMORY, .mc = mc, .want = w};
 
@@ -347,7 +387,7 @@ static void *take_collected(struct rt_mcache *mc, const struct want *w)
 // take_short takes memory from a collection.  As long as the host's handler
 // says so, it collects once more, because what the handler dropped is free only
 // after that.  In a no-GC stretch it neither collects nor calls the handler.
-static RT_NOINLINE void *take_short(struct rt_mcache *mc, const struct want *w)
+static RT_NOINLINE void *take_short(struct rt_mcache *mc, struct want *w)
 {
 	void *v;
 
@@ -361,15 +401,57 @@ static RT_NOINLINE void *take_short(struct rt_mcache *mc, const struct want *w)
 	return v;
 }
 
+// has_kind tells whether the kind of what is wanted, if any, exists: it may
+// have ended while the thread was stopped.
+static bool has_kind(const struct want *w)
+{
+	return w->stack || w->kind < KIND_TYPED || kinds_exists(w->kind);
+}
+
+// sweep_some sweeps a chunk, if that was not done since left was read.  If
+// other threads are in the last ones, it waits for them.
+static void sweep_some(struct rt_mcache *mc, uint64_t left)
+{
+	if (left == atomic_u64_load_relaxed(&sweep.left) &&
+	    !swept_slice(mc->thread.p))
+		slices_await(&mc->thread);
+}
+
+// take_swept tries again, in slices, until all is swept (refill.h), and then
+// once more.  In a no-GC stretch it does not poll.
+static RT_NOINLINE void *take_swept(struct rt_mcache *mc, struct want *w)
+{
+	void *obj = NULL;
+	bool over;
+
+	do {
+		uint64_t left = atomic_u64_load_relaxed(&sweep.left);
+
+		over = swept_over();
+		schedpoint(SCHED_TAKE_SWEPT);
+		if (!door_nogc())
+			safepoint_poll(&mc->thread);
+		if (!has_kind(w))
+			return NULL;
+		obj = take(mc, mc->thread.p, w);
+		if (!obj && !over)
+			sweep_some(mc, left);
+	} while (!obj && !over);
+	return obj;
+}
+
 void *supply_object(struct rt_mcache *mc, struct want *w)
 {
+	bool over = swept_over();
 	void *obj = take(mc, mc->thread.p, w);
 
-	if (!obj) {
-		// A collection leaves nothing in a cache.
+	// Neither a refill nor a collection leaves something in a cache.
+	if (!obj)
 		w->dry = true;
+	if (!obj && !over)
+		obj = take_swept(mc, w);
+	if (!obj && has_kind(w))
 		obj = take_short(mc, w);
-	}
 	// Without an object mc may be gone: the handler may have detached the
 	// thread.
 	if (obj && mc->setting_up)
@@ -435,6 +517,7 @@ size_t supply_many(struct rt_thread *t, struct want *w, size_t count,
 	out[n++] = obj;
 	mc = t->mc;
 	w->dry = false;
+	w->guard = GUARD_UNDECIDED;
 	// A large object is cleared while the thread counts as blocked, so it
 	// is allocated alone.
 	while (n < count && w->n <= SIZECLASS_MAX_REQUEST &&
@@ -446,15 +529,33 @@ size_t supply_many(struct rt_thread *t, struct want *w, size_t count,
 			finish_large(mc, w);
 		if (RT_UNLIKELY(poison_on))
 			unpoison_object(obj);
+		w->guard = GUARD_UNDECIDED;
 		out[n++] = obj;
 	}
 	return n;
 }
 
+// sweep_for_stack sweeps until a stack, or the pages of one, are free, or all
+// is swept.  Stacks that are smaller come from a span of STACKALLOC_SPAN bytes.
+static RT_NOINLINE void sweep_for_stack(struct rt_mcache *mc, size_t n)
+{
+	uint64_t npages = base_pages(base_max(n, STACKALLOC_SPAN));
+
+	while (sweep_left() && !door_nogc() && !stackalloc_has(mc, n) &&
+	       !mheap_fits(NULL, npages)) {
+		swept_slice(mc->thread.p);
+		safepoint_poll(&mc->thread);
+	}
+}
+
 void *supply_stack(struct rt_mcache *mc, size_t n)
 {
 	struct want w = {.n = n, .stack = true};
-	void *v = stackalloc(mc, mc->thread.p, n);
+	void *v;
+
+	if (RT_UNLIKELY(sweep_left()))
+		sweep_for_stack(mc, n);
+	v = stackalloc(mc, mc->thread.p, n);
 
 	return v ? v : take_short(mc, &w);
 }

@@ -26,6 +26,8 @@ struct want {
 	bool stack;  // a stack is wanted, not an object
 	bool dry;    // the cache has nothing, so it need not be asked
 	bool narrow; // 24 bytes are a class, as for kinds from KIND_ALIGN8 on
+	// Whether the object gets a guard is decided once.
+	enum { GUARD_UNDECIDED, GUARD_WANTED, GUARD_NONE } guard;
 };
 
 // supply_request allocates an object for which the current run has no room.  It

@@ -2,7 +2,9 @@
 #include "gc/host/visit.h"
 
 #include "runtime/world/gcstats.h"
+#include "gc/host/door.h"
 #include "gc/host/handlers.h"
+#include "gc/host/slices.h"
 
 // The text that the warn handler gets after the present stop.
 static struct text held_report;
@@ -49,6 +51,18 @@ struct visit visit_enter(int reason)
 	return v;
 }
 
+struct visit visit_enter_swept(int reason)
+{
+	struct rt_thread *t = rt_thread_tls;
+	struct visit v;
+
+	if (door_allocating(t) && !door_nogc())
+		slices_rest(t);
+	v = visit_enter(reason);
+	swept_all(v.p);
+	return v;
+}
+
 void visit_leave(const struct visit *v)
 {
 	struct rt_stop_times times;
@@ -73,7 +87,7 @@ bool visit_walking(void)
 
 void visit_begin_walk(struct walk *w)
 {
-	w->v = visit_enter(RT_STOP_HEAP_WALK);
+	w->v = visit_enter_swept(RT_STOP_HEAP_WALK);
 	RT_ASSERT(w->v.p);
 	mcache_flush_all(w->v.p);
 	mcache_disable_runs(rt_thread_tls->mc);

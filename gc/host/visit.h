@@ -21,6 +21,12 @@ struct visit {
 struct visit visit_enter(int reason);
 void visit_leave(const struct visit *v);
 
+// visit_enter_swept is visit_enter with all swept: the caller finds alloc bits
+// and statistics as if the last collection had swept in its stop.  Threads that
+// may be stopped sweep before the stop.  For others, and for what a collection
+// leaves in between, the stop lasts longer.
+struct visit visit_enter_swept(int reason);
+
 // visit_end ends the calling thread's own stop as visit_leave does, even inside
 // a walk, and fills *times.
 void visit_end(struct rt_stop_times *times);

@@ -20,7 +20,7 @@
 #include "gc/mark/notices.h"
 #include "gc/cycle/pacer.h"
 #include "gc/cycle/ask.h"
-#include "gc/cycle/sweep.h"
+#include "gc/cycle/swept.h"
 #include "gc/cycle/worker.h"
 #include "gc/cycle/scavenger.h"
 #include "gc/stats/snapshot.h"
@@ -102,7 +102,7 @@ static void span_holds(struct rt_verify *v, const char *what,
 		wrong(v, what, s->base);
 }
 
-static bool swept(const struct mspan *s)
+static bool is_swept(const struct mspan *s)
 {
 	return atomic_u32_load_relaxed(&s->sweepgen) == epoch_sweepgen();
 }
@@ -116,7 +116,7 @@ static void count_objects(const struct mspan *s, struct sums *sums)
 	} else {
 		sums->small[s->sizeclass] += s->alloc_count;
 		sums->partial +=
-		    swept(s) && s->alloc_count < s->nelems && !s->queued;
+		    is_swept(s) && s->alloc_count < s->nelems && !s->queued;
 	}
 }
 
@@ -339,6 +339,7 @@ static void verify_cycle(struct rt_verify *v)
 	holds(v, pacer_check(&pacer), &pacer);
 	holds(v, ask_queue_check(&ask_queue), &ask_queue);
 	holds(v, sweep_check(&sweep), &sweep);
+	holds(v, swept_check(&swept), &swept);
 	holds(v, workers_check(&workers), &workers);
 	holds(v, scavenger_check(&scavenger), &scavenger);
 }
@@ -374,9 +375,8 @@ static void verify_gauges(struct rt_verify *v, const struct sums *sums,
 
 	equal(v, "total_alloc - total_free is not the bytes of objects",
 	      g[HEAPGAUGE_TOTAL_ALLOC] - g[HEAPGAUGE_TOTAL_FREE], v->bytes);
-	if (sweep_done())
-		equal(v, "heap_live is not the bytes of objects",
-		      s->heap_live + s->heap_dead, v->bytes);
+	equal(v, "heap_live is not the bytes of objects",
+	      s->heap_live + s->heap_dead, v->bytes);
 	equal(v, "mspan_inuse is not the spans", s->mspan_inuse,
 	      (sums->spans + sums->cached_spans) * sizeof(struct mspan));
 	equal(v, "mcache_inuse is not the mcaches", s->mcache_inuse,

@@ -370,7 +370,26 @@ typedef struct rt_config {
 	 */
 	uint8_t scavtrace;
 
-	uint8_t spare[1]; /* 0 */
+	/*
+	 * Where a collection frees the memory of dead objects (sweeping).
+	 *
+	 * 0: in its stop.
+	 * 1: in its stop, if that takes at most 250 us by the time that the
+	 * last one took; otherwise as 2.
+	 * 2: after it, beside the host's threads.  The thread of scavenge
+	 * sweeps, and a thread that would take more memory sweeps some first, a
+	 * few microseconds at a time, between which it may be stopped.  With
+	 * gc_threads 0 only the threads that allocate sweep.  The rest is swept
+	 * before the next collection, by rt_gc before it returns, and by the
+	 * functions that look at the whole heap or read exact statistics.
+	 * These see no difference to 0, and the heap goal is the same once all
+	 * is swept.  A collection for an allocation that found no memory, or
+	 * during rt_drop_now, sweeps in its stop.  The thread is made for the
+	 * first such sweep, if not before, even if scavenge is 0.  Default 1.
+	 */
+	uint8_t sweep;
+
+	uint8_t spare[8]; /* 0 */
 } rt_config;
 
 /*
@@ -396,7 +415,8 @@ RT_API void rt_config_init_sized(rt_config *c, size_t size);
  *
  * The names are align8 past_end huge_pages populate double_check gc_threads
  * max_procs heap_min heap_headroom max_heap gc_cpu_limit cgroup scavenge idle_s
- * stop_grace_us stop_signal gctrace scavtrace, and for finding errors checkmark
+ * sweep stop_grace_us stop_signal gctrace scavtrace, and for finding errors
+ * checkmark
  * clobberfree gcstress poison guard_large guard_small tracecheck.  Values have
  * the ranges of rt_config.  heap_min, heap_headroom and max_heap are sizes.  A
  * size is a decimal number of bytes, or one followed by B, KiB, MiB, GiB or

@@ -54,7 +54,7 @@ typedef struct rt_cycle {
 	uint64_t stopping_ns; /* from the request until all were stopped */
 	uint64_t prepare_ns;  /* until caches of all threads were flushed */
 	uint64_t mark_ns;
-	uint64_t sweep_ns;
+	uint64_t sweep_ns; /* about 0 if the sweep came after the stop */
 	uint64_t finish_ns; /* next goal; memory for threads that had none */
 
 	/* The sum of these five; pause_ns of rt_memstats. */
@@ -66,11 +66,12 @@ typedef struct rt_cycle {
 	uint64_t release_ns;
 
 	/* CPU time.  mark_cpu_ns is that of the thread that collected and of
-	 * helpers, sweep_cpu_ns only that of the thread that collected.  If
-	 * heap_start is below 1 MiB, no clock is read for these two, and that
-	 * thread counts with its wall time.  process_cpu_ns is that of the
-	 * whole process during the stop, including helpers and threads inside
-	 * blocking regions. */
+	 * helpers.  sweep_cpu_ns is only that of the thread that collected, in
+	 * the stop (rt_config.sweep): no record has the time of threads that
+	 * sweep later.  If heap_start is below 1 MiB, no clock is read for
+	 * these two, and that thread counts with its wall time.
+	 * process_cpu_ns is that of the whole process during the stop,
+	 * including helpers and threads inside blocking regions. */
 	uint64_t stopping_cpu_ns; /* as in rt_stop_times */
 	uint64_t mark_cpu_ns;
 	uint64_t sweep_cpu_ns;
@@ -84,7 +85,8 @@ typedef struct rt_cycle {
 	uint64_t heap_live;
 
 	/* The goal when all were stopped, and the one that this collection
-	 * set; UINT64_MAX: none. */
+	 * set; UINT64_MAX: none.  If the sweep came after the stop, the second
+	 * is the one until all was swept; the final goal may be higher. */
 	uint64_t goal;
 	uint64_t next_goal;
 

@@ -86,6 +86,16 @@ RT_INLINE bool atomic_u64_cas_release(atomic_u64 *a, uint64_t old, uint64_t v)
 	return AO_compare_and_swap_release(&a->word, old, v);
 }
 
+RT_INLINE bool atomic_u64_cas_seqcst(atomic_u64 *a, uint64_t old, uint64_t v)
+{
+	bool stored = AO_compare_and_swap_full(&a->word, old, v);
+
+	// AO's form is acquire-release only.  The fence also comes after a swap
+	// that has failed, and stored nothing; its caller tries again.
+	ATOMIC_SEQCST_FENCE();
+	return stored;
+}
+
 // atomic_u64_or_relaxed sets bits and returns the word as it was.
 RT_INLINE uint64_t atomic_u64_or_relaxed(atomic_u64 *a, uint64_t bits)
 {
@@ -97,7 +107,8 @@ RT_INLINE uint64_t atomic_u64_or_relaxed(atomic_u64 *a, uint64_t bits)
 	return old;
 }
 
-// atomic_u64_or_release is atomic_u64_or_relaxed as a release.
+// atomic_u64_or_release and atomic_u64_and_release change bits beside threads
+// that change others, and return the word as it was.
 RT_INLINE uint64_t atomic_u64_or_release(atomic_u64 *a, uint64_t bits)
 {
 	uint64_t old;
@@ -105,6 +116,16 @@ RT_INLINE uint64_t atomic_u64_or_release(atomic_u64 *a, uint64_t bits)
 	do
 		old = atomic_u64_load_relaxed(a);
 	while (!atomic_u64_cas_release(a, old, old | bits));
+	return old;
+}
+
+RT_INLINE uint64_t atomic_u64_and_release(atomic_u64 *a, uint64_t bits)
+{
+	uint64_t old;
+
+	do
+		old = atomic_u64_load_relaxed(a);
+	while (!atomic_u64_cas_release(a, old, old & bits));
 	return old;
 }
 

@@ -111,14 +111,20 @@
                                                                                \
 	X(SWEEP_CLAIM)		 /* has found a span, will claim it */         \
 	X(SWEEP_SPAN)		 /* has swept the lines, will say so */        \
+	X(SWEEP_SPAN_SWEPT)	 /* has said so; the span may be in use */     \
 	X(SWEEP_PUBLISH)	 /* has swept spans, will count their frees */ \
 	X(SWEEP_PUBLISH_COUNTED) /* has counted, will push and free */         \
 	X(SWEEP_DONE)		 /* has loaded left, will load active */       \
-	X(SWEEP_CHUNK)		 /* is active, will take a chunk */            \
-	X(SWEEP_CHUNK_TAKEN)	 /* has taken it */                            \
+	X(SWEEP_ONE)		 /* is active, will take a chunk */            \
+	X(SWEEP_ONE_TAKEN)	 /* has taken it */                            \
 	X(SWEEP_ENSURE)		 /* is active, will claim the span */          \
 	X(SWEEP_ENSURE_CLAIMED)	 /* has claimed it */                          \
 	X(SWEEP_ENSURE_WAIT)	 /* another thread sweeps it */                \
+	X(SWEPT_END)		 /* has found all swept, will be the one */    \
+	X(SWEPT_FOLLOW)		 /* has done what follows, will say so */      \
+	X(SWEPT_AWAIT)		 /* has read the state, will sleep */          \
+	X(SLICES_REST)		 /* has swept a chunk, will poll */            \
+	X(TAKE_SWEPT)		 /* gets no memory yet, will poll */           \
 	X(SWEEP_ALL_WAIT)	 /* has found sweepers that are active */      \
 	X(CYCLE_FLIP) /* has emptied the sets, will move the sweepgen */       \
 	X(CYCLE_END)  /* has started the world, will free work buffers */      \
@@ -134,6 +140,7 @@
 	X(SERVE_BEGIN)	       /* the scavenger is RUNNING, can turn */        \
 	X(START_ONE)	  /* a helper serves; its record does not say so */    \
 	X(SCAVENGER_MAKE) /* alone makes the scavenger, and is BLOCKED */      \
+	X(FINISH_SWEEP)	       /* has swept a chunk, is BLOCKED */             \
 	X(SCAVENGER_TAKE_TURN) /* has decided how to sleep, will be BLOCKED */ \
 	X(MAKE_MISSING)	       /* alone makes helpers, and is BLOCKED */       \
 	X(FORK_PREPARE) /* has stopped the world, will take the locks */       \

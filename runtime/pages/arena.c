@@ -34,7 +34,6 @@ static const struct {
 			8 * RT_PAGE_WORDS * sizeof(struct deadwords)},
 };
 
-#define DEFAULT_RANGE (UINT64_C(1) << 40)
 #define SANITIZED_RANGE (UINT64_C(1) << 34)
 
 size_t arena_table_bytes(unsigned i, uint64_t nchunks)
@@ -87,8 +86,8 @@ bool arena_init(void)
 	uint64_t bytes = settings.max_heap;
 
 	if (bytes == 0)
-		bytes = RT_ASAN || RT_TSAN ? SANITIZED_RANGE : DEFAULT_RANGE;
-	bytes = base_min(bytes, DEFAULT_RANGE);
+		bytes = RT_ASAN || RT_TSAN ? SANITIZED_RANGE : ARENA_MAX_RANGE;
+	bytes = base_min(bytes, ARENA_MAX_RANGE);
 	bytes = base_min(bytes, oscall_address_limit() / 2);
 	bytes = base_align_down(bytes, RT_ARENA_SIZE);
 	for (bytes = base_max(bytes, RT_ARENA_SIZE); bytes >= RT_ARENA_SIZE;

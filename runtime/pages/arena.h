@@ -97,6 +97,9 @@ RT_INLINE uint32_t pageword_place(uint32_t pageword)
 	return pageword >> PAGEWORD_PLACE_SHIFT;
 }
 
+// The longest range that is reserved: 1 TiB.
+#define ARENA_MAX_RANGE (UINT64_C(1) << 40)
+
 enum {
 	// Tables that marking touches at random: lines, pagewords, spans.
 	ARENA_MARKED_TABLES = 3,

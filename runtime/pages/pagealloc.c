@@ -456,6 +456,13 @@ static uint64_t look_aligned(const struct pagealloc *pa, uint64_t npages,
 	return PAGEALLOC_NONE;
 }
 
+bool pagealloc_fits(const struct pagealloc *pa, uint64_t npages)
+{
+	struct search s = {.npages = npages};
+
+	return search(pa, &s);
+}
+
 uint64_t pagealloc_alloc_aligned(struct pagealloc *pa, uint64_t npages,
 				 uint64_t align, uint64_t *nscav)
 {

@@ -51,6 +51,9 @@ void pagealloc_grow(struct pagealloc *pa, uint32_t nchunks);
 uint64_t pagealloc_alloc(struct pagealloc *pa, uint64_t npages,
 			 uint64_t *nscav);
 
+// pagealloc_fits tells whether pagealloc_alloc would find npages pages.
+bool pagealloc_fits(const struct pagealloc *pa, uint64_t npages);
+
 // pagealloc_alloc_aligned is pagealloc_alloc for a range whose first page is a
 // multiple of align, a power of two.  It finds such a range if there is one,
 // though not always the lowest.  It may have to look at every chunk.

@@ -779,6 +779,19 @@ bool mheap_choose_huge_pages(void)
 	return wanted;
 }
 
+bool mheap_fits(const struct mheap_cache *cache, uint64_t npages)
+{
+	bool fits;
+
+	if (cache && npages < PAGECACHE_MAX_NPAGES &&
+	    pagecache_fits(&cache->pages, (unsigned)npages))
+		return true;
+	mutex_lock(&mheap.lock);
+	fits = pagealloc_fits(&mheap.pages, npages);
+	mutex_unlock(&mheap.lock);
+	return fits;
+}
+
 void mheap_chunk_pages(uint32_t chunk, struct pallocbits *taken)
 {
 	mutex_lock(&mheap.lock);

@@ -113,6 +113,10 @@ struct mspan *mheap_alloc_guarded(struct rt_proc *p, struct mheap_cache *cache,
 struct mspan *mheap_alloc_manual(struct rt_proc *p, uint64_t npages,
 				 enum mspan_use use);
 
+// mheap_fits tells whether npages pages in a row are free, in a P's cache or in
+// the heap, so that the heap need not grow for them.  cache may be NULL.
+bool mheap_fits(const struct mheap_cache *cache, uint64_t npages);
+
 // mheap_free frees a list of heap spans, linked by next.  They must be swept
 // and have no objects, their lines must be zero and their frees published.
 // mheap_free_manual frees one span without objects.

@@ -187,6 +187,22 @@ void *stackalloc(struct rt_mcache *mc, struct rt_proc *p, size_t n)
 	return held_set(c->stack[order][--c->n[order]]);
 }
 
+bool stackalloc_has(const struct rt_mcache *mc, size_t n)
+{
+	unsigned order;
+	bool has;
+
+	if (n > STACKALLOC_POOL_MAX)
+		return false;
+	order = order_of(n);
+	if (mc->stacks.n[order] != 0)
+		return true;
+	mutex_lock(&stackpool.lock);
+	has = stackpool.partial[order] != NULL;
+	mutex_unlock(&stackpool.lock);
+	return has;
+}
+
 // held_clear notes that the host no longer has the stack at v.  Returns false
 // if there is no stack at v that the host has.  If two threads free the same
 // stack, one of them gets false.

@@ -34,6 +34,10 @@ RT_GLOBAL struct stackpool stackpool;
 // below, p is the calling thread's P, or NULL if it has none.
 void *stackalloc(struct rt_mcache *mc, struct rt_proc *p, size_t n);
 
+// stackalloc_has tells whether a stack of n bytes is free, so that stackalloc
+// takes no pages for it.  Another thread may take it meanwhile.
+bool stackalloc_has(const struct rt_mcache *mc, size_t n);
+
 // stackfree frees a stack.  Returns false if [v, v+n) is no stack that the host
 // has.
 bool stackfree(struct rt_mcache *mc, struct rt_proc *p, void *v, size_t n);

@@ -6,7 +6,7 @@
 #include <rt/rt.h>
 
 #include "gc/cycle/refill.h"
-#include "gc/cycle/sweep.h"
+#include "gc/cycle/swept.h"
 #include "runtime/world/stw.h"
 #include "runtime/spans/mcentral.h"
 #include "test/harness/heap.h"
@@ -21,6 +21,7 @@ static inline void inside_boot(bool align8)
 	rt_config c = heap_config(HEAP_QUIET);
 
 	c.align8 = align8;
+	c.sweep = 0; // the test sweeps
 	heap_start(c);
 	self = proc_self();
 	mc = rt_thread_tls->mc;
@@ -65,7 +66,7 @@ static inline void inside_flip_bits(void)
 	}
 	mcentral_reset();
 	epoch_flip();
-	sweep_begin();
+	swept_begin(false);
 	if (!own) {
 		stw_start(self, NULL);
 		stw_release();

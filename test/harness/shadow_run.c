@@ -29,8 +29,24 @@ static void config_bits(rt_config *c, unsigned bits)
 	c->huge_pages = bits >> 4 & 1;
 	c->populate = bits >> 5 & 1;
 	c->past_end = bits >> 6 & 1;
+	c->sweep = bits >> 7 & 1 ? 2 : 0;
 	c->gc_threads = 0;
 	c->no_attach = 1;
+}
+
+// sweeps returns where a mode sweeps.
+static uint8_t sweeps(enum shadow_mode mode)
+{
+	switch (mode) {
+	case SHADOW_PLAIN:
+		return 1;
+	case SHADOW_STRESS:
+	case SHADOW_GUARDED:
+	case SHADOW_HELPED:
+		return 2;
+	default:
+		return 0;
+	}
 }
 
 static const struct shadow_layout *stack_layout(const struct shadow_program *p)
@@ -44,6 +60,8 @@ static rt_config config_of(const struct shadow_program *p,
 	rt_config c;
 
 	rt_config_init(&c);
+	c.sweep = sweeps(mode);
+	rt_config_from_env(&c);
 	c.double_check = RT_CHECK_FATAL;
 	c.scavenge = 0; // a program makes the same calls each time
 	c.align8 = p->align8 != 0;

@@ -88,6 +88,7 @@ static bool look_at_the_dying(uint64_t cycles)
 	rt_config c;
 
 	rt_config_init(&c);
+	rt_config_from_env(&c);
 	c.align8 = 1;
 	if (rt_init(&c) != RT_OK)
 		return false;
@@ -119,6 +120,7 @@ static bool begin(void)
 	rt_config c;
 
 	rt_config_init(&c);
+	rt_config_from_env(&c);
 	c.double_check = RT_CHECK_FATAL;
 	return rt_init(&c) == RT_OK && make_objects();
 }

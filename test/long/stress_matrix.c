@@ -47,6 +47,7 @@ enum axis {
 	DROPS,
 	KINDS,
 	LIBRARIES,
+	SWEEP, // where a collection sweeps
 	AXES,
 	CHOICES = 5, // at most, of an axis
 };
@@ -77,6 +78,7 @@ static const struct {
     [DROPS] = {"drops", 2, {0, 1}},
     [KINDS] = {"kinds", 2, {0, 1}},
     [LIBRARIES] = {"libraries", LIBRARIES_CHOICES, {0, 1}},
+    [SWEEP] = {"sweep", 2, {0, 2}},
 };
 
 struct cell {
@@ -423,6 +425,8 @@ static void begin(void)
 	rt_config c;
 
 	rt_config_init(&c);
+	c.sweep = (uint8_t)chosen(SWEEP);
+	rt_config_from_env(&c);
 	c.no_attach = 1;
 	c.double_check = RT_CHECK_REPORT;
 	c.heap_min = c.heap_headroom = 256 << 10;

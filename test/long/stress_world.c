@@ -604,6 +604,7 @@ static void begin(void)
 	rt_config c;
 
 	rt_config_init(&c);
+	rt_config_from_env(&c);
 	c.double_check = RT_CHECK_FATAL;
 	c.heap_min = 1 << 20;
 	c.heap_headroom = 1 << 20;

@@ -327,7 +327,7 @@ inline count_frees(freed)
 
 // sweep_lines, sweep_span, publish.  freed counts down the unpublished frees.
 // C: sweep_lines, sweep_span, publish
-// at: SWEEP_SPAN, SWEEP_PUBLISH, SWEEP_PUBLISH_COUNTED
+// at: SWEEP_SPAN, SWEEP_SPAN_SWEPT, SWEEP_PUBLISH, SWEEP_PUBLISH_COUNTED
 inline sweep_span(s, freed)
 {
 #ifdef SWEPT_EARLY
@@ -371,8 +371,8 @@ inline sweep_span(s, freed)
 }
 
 // sweep_chunk; took is set to whether there was one.
-// C: sweep_chunk, chunk_sweep
-// at: SWEEP_CHUNK, SWEEP_CHUNK_TAKEN
+// C: sweep_chunk, sweep_one, chunk_sweep
+// at: SWEEP_ONE, SWEEP_ONE_TAKEN
 inline sweep_chunk(s, ours, took)
 {
 #ifndef ACTIVE_LATE

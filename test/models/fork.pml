@@ -221,9 +221,9 @@ proctype Host()
 	fi
 }
 
-// C: libthread_main, serve, proc_attach, proc_detach, work_join, sweep_chunk
+// C: libthread_main, serve, proc_attach, proc_detach, work_join, sweep_one
 // at: LIBTHREAD_MAIN, LIBTHREAD_MAIN_RUNS, SERVE_LEFT
-// at: WORK_JOIN, SWEEP_CHUNK
+// at: WORK_JOIN, SWEEP_ONE
 proctype Helper()
 {
 end:

@@ -41,8 +41,10 @@ runtime/os/lock sema_acquire
 runtime/os/lock sema_release
 runtime/os/lock note_clear
 runtime/os/lock note_wake
-gc/cycle/sweep sweep_chunk
+gc/cycle/sweep sweep_one
 gc/cycle/sweep sweep_ensure
+gc/cycle/swept swept_await
+gc/cycle/swept follow
 '
 # Other functions that the document names: these only read.
 readers='wait_even proc_first proc_next sweep_done'

@@ -290,9 +290,9 @@ TEST(a_fork_forgets_a_sweeper_that_came_late)
 {
 	ck_assert_int_eq(rt_gc(), RT_OK);
 	host_block();
-	hold_at(SCHED_SWEEP_CHUNK, &other, sweep_a_chunk);
+	hold_at(SCHED_SWEEP_ONE, &other, sweep_a_chunk);
 	hand_run(&forker, fork_and_wait);
-	let_end(SCHED_SWEEP_CHUNK, &other);
+	let_end(SCHED_SWEEP_ONE, &other);
 	host_unblock();
 }
 

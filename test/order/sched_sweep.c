@@ -172,10 +172,28 @@ TEST(a_thread_that_needs_a_span_sees_what_its_sweeper_did)
 	expect_swept();
 }
 
+// A thread that frees the dropped objects of a span waits until it is swept.
+// Then it takes the span out of the queue and makes it available, so the
+// sweeper must not do that as well.
+TEST(a_span_that_leaves_the_queue_is_pushed_once)
+{
+	span->queued = 1;
+	hold_at(SCHED_SWEEP_SPAN_SWEPT, &sweeper, sweep_chunks);
+	while (!is_swept(span)) // the higher span comes first
+		move_on(SCHED_SWEEP_SPAN_SWEPT, SCHED_SWEEP_SPAN_SWEPT);
+	span->queued = 0;
+	mcentral_push(span);
+	let_end(SCHED_SWEEP_SPAN_SWEPT, &sweeper);
+	ck_assert_ptr_eq(mcentral_pop(span->spanclass), span);
+	ck_assert_ptr_null(top(CLASS));
+	mcentral_push(span);
+	expect_swept();
+}
+
 // ---- when all is swept ----
 
 static const enum schedpoint active_points[] = {
-    SCHED_SWEEP_CHUNK, SCHED_SWEEP_CHUNK_TAKEN, SCHED_SWEEP_SPAN,
+    SCHED_SWEEP_ONE, SCHED_SWEEP_ONE_TAKEN, SCHED_SWEEP_SPAN,
     SCHED_SWEEP_PUBLISH, SCHED_SWEEP_PUBLISH_COUNTED};
 
 // bits ACTIVE_LATE: while a sweeper is at work, wherever it is, not all is

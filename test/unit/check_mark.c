@@ -54,6 +54,7 @@ static void start(const struct crew *crew, uint8_t align8)
 	c.max_procs = crew->procs;
 	c.gc_threads = crew->threads;
 	c.align8 = align8;
+	c.sweep = 0; // threads are counted
 	heap_start_exact(c);
 	// Helpers are called in every marking: none is tried without them.
 	gain = (struct gain){.interval = UINT32_MAX};

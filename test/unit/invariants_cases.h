@@ -762,7 +762,9 @@
 	X(ask_queue_check(&x.asks), "last ask is not the end of the queue",    \
 	  x.asks.last = &x.ask[0])                                             \
 	X(sweep_check(&x.sweep), "more chunks to sweep than the heap has",     \
-	  U32(x.sweep.left, -1))                                               \
+	  U64(x.sweep.left, ~SWEEP_BESIDE))                                    \
+	X(sweep_check(&x.sweep), "lowest chunk to sweep is above the highest", \
+	  U64(x.sweep.left, 1))                                                \
 	X(sweep_check(&x.sweep), "number of active sweepers is negative",      \
 	  U32(x.sweep.active, -1))                                             \
 	X(workers_check(&x.workers), "helpers are made by two threads",        \

@@ -80,6 +80,40 @@ static bool is_zero_then_dirty(char *obj, size_t n)
 	return zero;
 }
 
+// note_swept takes the dead of [base, limit) out of the ledger.
+static void note_swept(uintptr_t base, uintptr_t limit)
+{
+	size_t ndead = 0;
+
+	for (size_t i = 0; i < sim.ndead; i++) {
+		uintptr_t p = sim.dead[i];
+
+		if (p >= base && p < limit) {
+			*entry(p) &= (uint8_t)~COUNTED;
+			sim.frees++;
+		} else {
+			sim.dead[ndead++] = p;
+		}
+	}
+	sim.ndead = ndead;
+}
+
+// note_refill takes the dead out of the ledger whose spans a refill has swept.
+static void note_refill(void)
+{
+	for (size_t i = 0; i < sim.ndead;) {
+		uintptr_t p = sim.dead[i];
+		const struct mspan *s =
+		    arena_span(arena_offset(p) >> RT_PAGE_SHIFT);
+
+		if (s && atomic_u32_load_relaxed(&s->sweepgen) !=
+			     epoch_sweepgen())
+			i++;
+		else
+			note_swept(p, p + 1);
+	}
+}
+
 static const char *sim_alloc(void)
 {
 	size_t size = sizeclass_table[spanclass_size(sim.sc)].size;
@@ -90,6 +124,7 @@ static const char *sim_alloc(void)
 	obj = inside_take(sim.sc);
 	if (!obj || arena_offset((uintptr_t)obj) >= LEDGER_BYTES)
 		return "no memory for the simulation";
+	note_refill();
 	if (*entry((uintptr_t)obj) & ALLOCATED)
 		return "an allocated slot was handed out";
 	if (!is_zero_then_dirty(obj, size))
@@ -297,24 +332,6 @@ static void sim_flip(void)
 		}
 	}
 	sim.nlive = nlive;
-}
-
-// note_swept takes the dead of [base, limit) out of the ledger.
-static void note_swept(uintptr_t base, uintptr_t limit)
-{
-	size_t ndead = 0;
-
-	for (size_t i = 0; i < sim.ndead; i++) {
-		uintptr_t p = sim.dead[i];
-
-		if (p >= base && p < limit) {
-			*entry(p) &= (uint8_t)~COUNTED;
-			sim.frees++;
-		} else {
-			sim.dead[ndead++] = p;
-		}
-	}
-	sim.ndead = ndead;
 }
 
 // restore_line undoes what sweep did to the old line.

@@ -27,6 +27,9 @@ static inline void begin_with(size_t max_heap, int percent)
 	rt_config c = heap_config(percent);
 
 	c.max_heap = max_heap;
+	// A wake that is refused would leave the library's thread asleep.
+	if (c.sweep != 0)
+		c.gc_threads = 0;
 	heap_start_exact(c);
 	ck_assert_int_eq(rt_roots_add(roots, roots + NROOTS, RT_ROOT_EXACT),
 			 RT_OK);

@@ -22,6 +22,7 @@ static rt_config with_thread(void)
 
 	c.max_procs = 1; // no helper
 	c.scavenge = 1;
+	c.sweep = 0; // which would make the thread
 	return c;
 }
 

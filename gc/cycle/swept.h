@@ -1,0 +1,128 @@
+// swept.h - sweeping beside the threads, and what follows the last chunk.
+//
+// Go: deductSweepCredit (mgcsweep.go), mheap.reclaim (mheap.go).
+//
+// A cycle that does not sweep in its stop leaves all chunks unswept.  The
+// library's thread sweeps them (scavenger.h), and so do threads that would
+// otherwise take more memory, in slices of a chunk:
+//
+//   - a refill whose set of spans is empty sweeps one;
+//   - a large allocation sweeps until as many pages were freed as it takes, or
+//     none is left;
+//   - before the heap grows, all are swept;
+//   - so they are before the memory limit has pages released, and before the
+//     next collection, by the thread that finds it due.
+//
+// Between two slices the thread may be stopped.  Sweeping keeps up with
+// allocation by itself, so there is no credit as in Go: a thread gets memory
+// without sweeping only as long as a set has spans or pages are free.
+//
+// What follows the last chunk: the scavenger's generation is raised (what the
+// sweep has freed was in use in this generation), the pacer learns what was
+// freed, and huge pages are chosen.  A thread that finds all swept does that,
+// exactly one.
+//
+// The collection asks the pacer for a goal before it starts the world.  Then
+// the dead still count as in use, so that goal is at most the right one.  The
+// sums of the sweep make it the goal that the stop would have found, to the
+// byte.  A thread that finds a collection due sweeps the rest, and tests again.
+// So what triggers a collection does not depend on where it sweeps.
+//
+// Statistics that need a stop are exact only when all is swept: the visitor of
+// the stop sees to that (visit.h).
+#ifndef GC_CYCLE_SWEPT_H
+#define GC_CYCLE_SWEPT_H
+
+#include "gc/cycle/scavgoal.h"
+#include "gc/cycle/sweep.h"
+
+enum swept_state {
+	SWEPT,	      // all was, and what follows was done
+	SWEPT_STOP,   // being swept in the stop
+	SWEPT_BESIDE, // being swept, beside the threads at first
+	SWEPT_ENDING, // all was; one thread does what follows
+};
+
+struct swept {
+	atomic_u32 state;
+	// Huge pages are chosen after the sweep, and after the work buffers
+	// were freed: how many of the two have not ended.
+	atomic_u32 before_choice;
+	atomic_u32 advise;   // 1: huge pages are wanted, no helper was called
+	atomic_u32 sleepers; // threads in swept_await
+	atomic_u64 paid;     // bytes of freed pages that large objects took
+	atomic_u64 chunk_ns; // what a chunk took in the last sweep; 0: unknown
+	// For the scavenger.  A stop writes it, then the thread that ends the
+	// sweep.
+	struct scavgoal_found retained;
+};
+
+RT_GLOBAL struct swept swept;
+
+// swept_begin begins a sweep, as sweep_begin does.
+void swept_begin(bool beside);
+
+// swept_takes_ns returns how long it would take one thread to sweep the heap,
+// as far as is known.
+uint64_t swept_takes_ns(void);
+
+// swept_slice sweeps the lowest chunk, swept_slice_down the highest.  Both do
+// what follows the last one, and return false if there was none to take.  p
+// must be the calling thread's P.
+bool swept_slice(struct rt_proc *p);
+bool swept_slice_down(struct rt_proc *p);
+
+// swept_all sweeps to the end, and does what follows.  The world must be
+// stopped.
+void swept_all(struct rt_proc *p);
+
+// swept_end does what follows the last chunk, unless another thread does, or
+// chunks are left, or a sweeper is active.
+//
+// A thread that sweeps the last chunk may find another one active that then
+// does not call swept_end: one that makes sure that a span is swept, or a
+// helper that comes late.  So each thread that needs a span, and each that
+// waits for the end, calls it as well.
+void swept_end(void);
+
+// swept_await sleeps until all is swept and what follows was done, or for a
+// millisecond.  The caller must be blocked, unless it is in a no-GC stretch.
+void swept_await(void);
+
+// swept_over tells whether all is swept and what follows was done.
+RT_INLINE bool swept_over(void)
+{
+	return atomic_u32_load_acquire(&swept.state) == SWEPT;
+}
+
+// swept_take_advice tells whether the caller has to call worker_provide: huge
+// pages are wanted, and no helper was there to call.
+bool swept_take_advice(void);
+
+// swept_unfinished tells whether swept_end or swept_take_advice may have
+// something to do.
+RT_INLINE bool swept_unfinished(void)
+{
+	return atomic_u32_load_relaxed(&swept.state) != SWEPT ||
+	       atomic_u32_load_relaxed(&swept.advise) != 0;
+}
+
+// swept_pay tells whether the sweep has freed npages pages that no large object
+// has taken.  If so, they are taken.
+bool swept_pay(uint64_t npages);
+
+// swept_buffers_freed must be called once in each cycle, after its work buffers
+// were freed: their pages would count as full of live objects.
+void swept_buffers_freed(void);
+
+// swept_reset forgets the sweep at the end of the heap.
+void swept_reset(void);
+
+// swept_fork_child is sweep_fork_child, and forgets the threads that slept.
+void swept_fork_child(void);
+
+// swept_check returns NULL if all invariants hold, otherwise what does not.
+// Debug builds ask it when a sweep begins and when it has ended.
+const char *swept_check(const struct swept *s);
+
+#endif

@@ -1,0 +1,39 @@
+// Sweeps chunk by chunk, and polls in between.
+#include "gc/host/slices.h"
+
+#include "runtime/os/schedpoint.h"
+#include "runtime/world/safepoint.h"
+#include "gc/cycle/worker.h"
+
+void slices_await(struct rt_thread *t)
+{
+	struct rt_proc *p = t->p;
+
+	if (t->nogc != 0) {
+		swept_await();
+		return;
+	}
+	context_save(&p->context.frame);
+	proc_block(p);
+	swept_await();
+	proc_unblock(p);
+	context_keep();
+}
+
+void slices_rest(struct rt_thread *t)
+{
+	if (RT_LIKELY(swept_over()))
+		return;
+	while (!swept_over()) {
+		bool swept_one = swept_slice(t->p);
+
+		if (swept_over())
+			break; // a poll may bring another sweep
+		if (!swept_one)
+			slices_await(t); // another thread is in the last chunk
+		schedpoint(SCHED_SLICES_REST);
+		safepoint_poll(t);
+	}
+	if (swept_take_advice())
+		worker_provide(t->p, false);
+}
