@@ -51,7 +51,8 @@ static struct scavturn_next release(struct scavturn *turn, struct rt_proc *p)
 	static const struct scavturn_next rest = {.sleep = SCAVTURN_CALL,
 						  .ns = UINT64_MAX};
 
-	return settings.scavenge == 0 ? rest : scavturn_run(turn, p, nanotime());
+	return settings.scavenge != 0 ? scavturn_run(turn, p, nanotime())
+				      : rest;
 }
 
 // take_turn runs, and is blocked again when it returns.

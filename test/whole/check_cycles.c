@@ -51,7 +51,11 @@ static void check_with(const rt_memstats *m, const rt_cycle *c)
 	ck_assert_uint_eq(c->end, m->last_gc);
 	ck_assert_uint_eq(c->next_goal, m->next_gc);
 	ck_assert(c->gc_cpu_fraction == m->gc_cpu_fraction);
-	ck_assert_uint_eq(c->heap_inuse, m->heap_inuse);
+	// What a sweep beside the threads frees is in use until then.
+	if (settings.sweep == 0)
+		ck_assert_uint_eq(c->heap_inuse, m->heap_inuse);
+	else
+		ck_assert_uint_ge(c->heap_inuse, m->heap_inuse);
 	ck_assert_uint_le(c->heap_idle, m->heap_idle);
 	ck_assert_uint_le(c->heap_released, c->heap_idle);
 }

@@ -480,6 +480,9 @@ static bool init_with(unsigned kind, uint64_t nth, uint64_t ncalls)
 	uint64_t failed;
 	int error;
 
+	// The C library would keep the stack of the library's thread.
+	if (c.sweep != 0)
+		c.gc_threads = 0;
 	fault_fail(kind, nth, ncalls, ENOMEM);
 	error = rt_init(&c);
 	failed = fault_failed(kind);
