@@ -18,17 +18,6 @@ static bool must_end(void)
 	return atomic_u32_load_acquire(&scavenger.quit) != 0;
 }
 
-// pause_for sleeps between two batches.
-static void pause_for(struct scavturn *turn, uint64_t ns)
-{
-	uint64_t start = nanotime();
-
-	note_clear(&scavenger.pause);
-	if (!must_end())
-		note_sleep(&scavenger.pause, ns);
-	scavturn_slept(turn, start, nanotime());
-}
-
 // finish_sweep sweeps what is left.  The thread may be stopped between two
 // chunks.
 static void finish_sweep(struct rt_proc *p)
@@ -44,6 +33,30 @@ static void finish_sweep(struct rt_proc *p)
 	}
 	if (swept_take_advice())
 		worker_provide(p, false);
+}
+
+// pause_for sleeps between two batches.  A sweep that begins meanwhile wakes the
+// thread, which then sweeps, and sleeps for the rest of the time: a program that
+// collects often does not make it release faster.
+static void pause_for(struct scavturn *turn, struct rt_proc *p, uint64_t ns)
+{
+	uint64_t start = nanotime();
+	uint64_t passed = 0;
+
+	do {
+		note_clear(&scavenger.pause);
+		if (must_end())
+			break;
+		if (!swept_over()) {
+			proc_unblock(p);
+			finish_sweep(p);
+			proc_block(p);
+		}
+		if (!note_sleep(&scavenger.pause, ns - passed))
+			break; // also if a clock is refused
+		passed = base_sub_sat(nanotime(), start);
+	} while (passed < ns);
+	scavturn_slept(turn, start, nanotime());
 }
 
 static struct scavturn_next release(struct scavturn *turn, struct rt_proc *p)
@@ -87,7 +100,7 @@ static void serve(struct libthread *t, struct rt_proc *p)
 			return;
 		next = take_turn(&turn, p);
 		if (next.sleep == SCAVTURN_PAUSE)
-			pause_for(&turn, next.ns);
+			pause_for(&turn, p, next.ns);
 		else
 			note_sleep(&scavenger.call, next.ns);
 	}

@@ -24,7 +24,7 @@ struct scavenger {
 	atomic_u32 timed;  // 1: it looks again by itself; its thread, running
 	atomic_u32 quit;   // 1: it must end
 	struct note call;  // woken when there is something to do
-	struct note pause; // woken only when it must end
+	struct note pause; // woken when it must end, or must sweep
 	struct libthread t;
 	uint32_t nprocs; // that the library's threads may use
 };

@@ -15,16 +15,29 @@ enum { OBJECT = 8192, OBJECTS = 2048 }; // 16 MiB
 static struct hand maker, other;
 static void *objects[OBJECTS];
 
-static void begin(void)
+static void begin_sweeping(uint8_t sweep)
 {
 	rt_config c = heap_config(HEAP_QUIET);
 
+	c.sweep = sweep;
 	c.no_attach = 1;
 	c.max_procs = 1; // no helper
 	c.scavenge = 1;
 	heap_start(c);
 	host_attach();
 	must(rt_roots_add(objects, objects + OBJECTS, RT_ROOT_EXACT));
+}
+
+// begin makes a heap that sweeps in the stop: a sweep beside the threads wakes
+// the scavenger.
+static void begin(void)
+{
+	begin_sweeping(0);
+}
+
+static void begin_beside(void)
+{
+	begin_sweeping(2);
 }
 
 static bool make_garbage(void)
@@ -465,5 +478,30 @@ TEST(others_that_release_take_turns_with_it, .n = RT_ARRAY_LEN(releases))
 	heap_healthy();
 	must(rt_free_os_memory());
 	ck_assert(all_released());
+	must(rt_fini());
+}
+
+GROUP(scavenger_beside, .setup = begin_beside, .timeout = 2 * AWAIT_SECONDS);
+
+// A sweep wakes it in its pause.  It then sleeps for the rest of the pause,
+// unless the pause may be over because this machine is slow.
+TEST(a_sweep_does_not_end_its_pause)
+{
+	uint64_t start = nanotime(), slept;
+
+	begin_pause();
+	hand_run(&other, host_collect);
+	ck_assert(schedpoint_held(SCHED_NOTE_WAIT));
+	ck_assert_uint_eq(atomic_u32_load_relaxed(&scavenger.pause.woken), 1);
+	slept = schedpoint_passed(SCHED_NOTE_WAIT);
+	schedpoint_hold(SCHED_SCAVENGER_TAKE_TURN);
+	schedpoint_release(SCHED_NOTE_WAIT);
+	await_held(SCHED_SCAVENGER_TAKE_TURN);
+	ck_assert(schedpoint_passed(SCHED_NOTE_WAIT) > slept ||
+		  nanotime() - start > 50 * UINT64_C(1000000));
+	schedpoint_release(SCHED_SCAVENGER_TAKE_TURN);
+	await_released();
+	host_unblock();
+	heap_healthy();
 	must(rt_fini());
 }
