@@ -35,9 +35,9 @@ static void finish_sweep(struct rt_proc *p)
 		worker_provide(p, false);
 }
 
-// pause_for sleeps between two batches.  A sweep that begins meanwhile wakes the
-// thread, which then sweeps, and sleeps for the rest of the time: a program that
-// collects often does not make it release faster.
+// pause_for sleeps between two batches.  A sweep that begins meanwhile wakes
+// the thread, which then sweeps, and sleeps for the rest of the time: a program
+// that collects often does not make it release faster.
 static void pause_for(struct scavturn *turn, struct rt_proc *p, uint64_t ns)
 {
 	uint64_t start = nanotime();
