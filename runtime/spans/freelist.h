@@ -16,8 +16,9 @@
 // the slot xor a secret.  The seal shows that the object was freed before.  A
 // thread that takes a slot from a list clears both words.  If it finds no seal,
 // the program has written to the object after rt_free, or to the one before it
-// on the list, and the process ends.  An object below FREELIST_MIN bytes has no
-// room for the two words.
+// on the list, and the process ends.  A write of 0 to word 0 cuts the list; the
+// next collection frees what was behind it, since nothing marks that.  An
+// object below FREELIST_MIN bytes has no room for the two words.
 #ifndef RUNTIME_SPANS_FREELIST_H
 #define RUNTIME_SPANS_FREELIST_H
 
