@@ -113,6 +113,10 @@ typedef size_t rt_describe_fn(const void *obj, size_t size, char *buf, size_t n,
  *  - Other objects that a dead one points to may be gone, and new objects may
  *    have their memory, so rt_is_heap of such an address may be 1.  With
  *    RT_KIND_DROP_DEEP they stay.
+ *  - It must leave an object that the collector can trace.  If a dead object
+ *    with RT_KIND_DROP_DEEP refers to this one, the references of this one are
+ *    still followed after its destructor has returned.  So the header must lead
+ *    to the same type or be 0, and a trace callback must find what it reads.
  *  - For rt_is_heap, rt_size, rt_base, rt_kind_of, rt_free, rt_realloc and
  *    rt_heap_walk a dead object is no object.
  *  - It may do what its thread may do elsewhere: allocate, block, register
