@@ -115,16 +115,9 @@ static bool is_root(const struct actor_values *v, unsigned k)
 	return is_in(v, k, RT_ROOT_EXACT) && word == to->at;
 }
 
-// forget_others makes the copy forget what keeps nothing.
-static void forget_others(struct actor_values *v)
-{
-	for (unsigned k = 0; k <= SHADOW_VALUES; k++)
-		if (!is_root(v, k))
-			v->held[k] = SHADOW_NOTHING;
-}
-
-// clear_others clears the memory as well.  What was no root, and may be dead,
-// may become one.
+// clear_others clears what is no root.  It may be dead, and may become a root:
+// if the range is registered in another way, or if an object comes to lie where
+// the value looks like its address.
 static void clear_others(struct actor_values *v)
 {
 	for (unsigned k = 0; k <= SHADOW_VALUES; k++)
@@ -353,7 +346,7 @@ void shadow_forget_values(struct actor *a)
 {
 	for (unsigned i = 0; !run.wild && i < VALUE_RANGES; i++)
 		if (a->values[i].layout)
-			forget_others(&a->values[i]);
+			clear_others(&a->values[i]);
 }
 
 void shadow_clear_picked_values(struct actor *a)
