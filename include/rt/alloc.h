@@ -5,7 +5,10 @@
  * refers to its beginning or its inside.  No object has to be freed by hand,
  * but a host may free one (rt/free.h).  Only rt_realloc moves objects.  A kind
  * may have destructors (rt/final.h).  This version has no finalizers that could
- * keep an object, and no weak references.
+ * keep an object, and no weak references.  A table that shall keep nothing can
+ * hold the complement of each address instead: the objects are of a kind with
+ * destructors, the destructor takes the entry out, and whoever looks an entry
+ * up asks rt_is_heap first, which is 0 from the object's death on.
  */
 #ifndef RT_ALLOC_H
 #define RT_ALLOC_H
@@ -390,10 +393,13 @@ RT_API char *rt_strdup(const char *s);
  * rt_size returns the size of the allocated object that obj points to or into:
  * the bytes of its size class or, above 32760 bytes, whole pages of 8192.  The
  * size is at least the size requested.  The caller may use all of these bytes,
- * from rt_base on, unless combined requests share the object.  In an object of
- * more than 32760 bytes, however, the collector scans only the bytes requested,
- * and only pointers to these bytes keep the object alive.  For a pointer to the
- * rest, rt_size, rt_base and rt_is_heap answer as if there were no object.
+ * from rt_base on, unless combined requests share the object, or the object has
+ * pages of its own.  It has these above 32760 bytes, with an align above 8192
+ * (rt_alloc_aligned), and when it was made smaller from more than 32760 bytes
+ * in place.  In such an object the collector scans only the bytes requested
+ * (by rt_alloc_aligned rounded up to a multiple of 16), and only pointers to
+ * these bytes keep the object alive.  For a pointer to the rest, rt_size,
+ * rt_base and rt_is_heap answer as if there were no object.
  * Objects without pointers that were combined because they are smaller than
  * RT_NOSCAN_MIN bytes (with rt_config.align8, than 16) count as one of 16.  For
  * a guarded object (rt_config.guard_large, guard_small) the result is the size

@@ -28,9 +28,11 @@ extern "C" {
  *
  * A page holds objects of one kind only.  So a kind costs memory where it is
  * used: 8 KiB and more for each size class in use, and for each thread.  So a
- * host should register one kind for all its objects, and tell their types apart
- * by what is in them (RT_LAYOUT_HEADER, RT_LAYOUT_INDEX, RT_LAYOUT_TRACE).  It
- * should not register a kind for each of its types.
+ * host should not register a kind for each of its types, but one for all its
+ * objects, and tell their types apart by what is in them (RT_LAYOUT_HEADER,
+ * RT_LAYOUT_INDEX, RT_LAYOUT_TRACE).  Types with destructors belong in a second
+ * kind, because in a kind with RT_KIND_DROP each dead object waits until the
+ * host has run the destructors.
  *
  * The number of a kind also says how its objects are aligned.  All are aligned
  * to 16 bytes (rt_config.align8 changes that), with one exception: in kinds
@@ -48,9 +50,9 @@ enum rt_kind {
 
 /*
  * A trace callback tells the collector every reference of one object, by the
- * functions of rt/trace.h.  size is rt_size(obj), or the size requested if that
- * is more than 32760 bytes.  In both cases it is rounded down to a multiple of
- * 8.
+ * functions of rt/trace.h.  size is how many bytes of the object the collector
+ * looks at: rt_size(obj) or, if the object has pages of its own (rt_size), the
+ * size requested.  It is a multiple of 8.
  *
  *  - It is called with the world stopped, by the thread that collects or by a
  *    thread of the library.  So it must not use a thread-local variable of the
