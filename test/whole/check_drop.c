@@ -1,6 +1,7 @@
 // Destructors: what is dead, when its drop runs, and when its memory is free.
 #include <sys/mman.h>
 
+#include "test/harness/thread.h"
 #include "test/whole/drop.h"
 
 GROUP(deaths, .setup = begin_checked, .timeout = 60);
@@ -603,6 +604,7 @@ static size_t told, told_n;
 static void tell(size_t n, void *arg)
 {
 	ck_assert_ptr_eq(arg, &told);
+	ck_assert_int_eq(rt_world_stopped(), 0);
 	told++;
 	told_n = n;
 }
@@ -630,6 +632,37 @@ TEST(the_host_is_told_that_destructors_are_ready)
 	make(6);
 	gc();
 	ck_assert_uint_eq(told, 2);
+}
+
+static void *alloc_outside_cache(void *arg)
+{
+	must(rt_thread_attach(RT_THREAD_EXACT));
+	ck_assert_ptr_nonnull(alloc_by_size());
+	must(rt_thread_detach());
+	return arg;
+}
+
+// After a collection that an allocation ran, the next allocation that leaves
+// the cache tells it, on whatever thread.
+TEST(an_allocation_tells_what_another_has_found, .n = 2)
+{
+	uint64_t cycles = heap_stats().num_gc;
+
+	must(rt_set_finalize_mode(RT_FINALIZE_MANUAL, tell, &told));
+	for (uint64_t i = 0; i < 5; i++)
+		make(i);
+	must(rt_set_gc_percent(100, NULL));
+	while (heap_stats().num_gc == cycles)
+		ck_assert_ptr_nonnull(alloc_by_size());
+	must(rt_set_gc_percent(HEAP_QUIET, NULL));
+	if (_i == 0)
+		alloc_by_size();
+	else
+		run_beside(alloc_outside_cache, NULL);
+	ck_assert_uint_eq(told, 1);
+	ck_assert_uint_eq(told_n, 5);
+	alloc_by_size();
+	ck_assert_uint_eq(told, 1);
 }
 
 static size_t warnings;
