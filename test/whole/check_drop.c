@@ -665,6 +665,21 @@ TEST(an_allocation_tells_what_another_has_found, .n = 2)
 	ck_assert_uint_eq(told, 1);
 }
 
+// The mode and the callback belong to the heap.
+TEST(a_new_heap_begins_without_mode_and_callback)
+{
+	must(rt_set_finalize_mode(RT_FINALIZE_POLL, tell, &told));
+	must(rt_fini());
+	begin_checked();
+	make(1);
+	gc();
+	ck_assert_uint_eq(ready(), 1);
+	rt_safepoint();
+	ck_assert_uint_eq(told, 0);
+	ck_assert_uint_eq(drops_run, 0);
+	ck_assert_uint_eq(ready(), 1);
+}
+
 static size_t warnings;
 
 static void warn(const char *text, void *arg)
