@@ -680,6 +680,16 @@ TEST(a_new_heap_begins_without_mode_and_callback)
 	ck_assert_uint_eq(ready(), 1);
 }
 
+// ---- what the dead count for ----
+
+TEST(what_has_no_bytes_has_no_destructor)
+{
+	ck_assert_ptr_nonnull(rt_alloc_kind(kind, 0));
+	gc();
+	ck_assert_uint_eq(ready(), 0);
+	ck_assert_uint_eq(rt_run_finalizers(0), 0);
+}
+
 static size_t warnings;
 
 static void warn(const char *text, void *arg)
