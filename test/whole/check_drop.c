@@ -690,6 +690,31 @@ TEST(what_has_no_bytes_has_no_destructor)
 	ck_assert_uint_eq(rt_run_finalizers(0), 0);
 }
 
+// The dead are allocated until they are freed, but they are not alive.
+TEST(the_dead_are_allocated_but_not_alive, .n = 2)
+{
+	enum { N = 100, SIZE = 8192, SLACK = 32 << 10 };
+	void **root = (void **)heap_table(N, 0);
+	uint64_t live, alloc;
+
+	for (size_t i = 0; i < N; i++)
+		root[i] = rt_alloc_kind(kind, SIZE);
+	gc();
+	live = rt_heap_live();
+	alloc = heap_stats().heap_alloc;
+	ck_assert_uint_ge(live, N * SIZE);
+	if (_i == 0) {
+		memset(root, 0, N * sizeof *root);
+		gc();
+		ck_assert_uint_eq(ready(), N);
+	} else {
+		must(rt_drop_now(kind, NULL, NULL));
+		ck_assert_uint_eq(drops_run, N);
+	}
+	ck_assert_uint_le(rt_heap_live() + N * SIZE, live + SLACK);
+	ck_assert_uint_ge(heap_stats().heap_alloc, alloc);
+}
+
 static size_t warnings;
 
 static void warn(const char *text, void *arg)
