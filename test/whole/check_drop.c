@@ -715,6 +715,28 @@ TEST(the_dead_are_allocated_but_not_alive, .n = 2)
 	ck_assert_uint_ge(heap_stats().heap_alloc, alloc);
 }
 
+// A collection could not free the dead, so their bytes do not hasten it.
+TEST(the_dead_do_not_hasten_a_collection)
+{
+	enum { GOAL = 4 << 20, LARGE = 1 << 20, MARGIN = 512 << 10 };
+	uint64_t cycles;
+
+	for (unsigned i = 0; i < 8; i++)
+		ck_assert_ptr_nonnull(rt_alloc_kind(kind, LARGE));
+	must(rt_set_heap_min(GOAL, NULL));
+	must(rt_set_gc_percent(100, NULL));
+	gc();
+	ck_assert_uint_eq(ready(), 8);
+	cycles = heap_stats().num_gc;
+	while (rt_heap_live() < GOAL - MARGIN && heap_stats().num_gc == cycles)
+		ck_assert_ptr_nonnull(alloc_by_size());
+	ck_assert_uint_eq(heap_stats().num_gc, cycles);
+	// The goal holds for what is alive.
+	while (heap_stats().num_gc == cycles)
+		ck_assert_ptr_nonnull(alloc_by_size());
+	ck_assert_uint_eq(heap_stats().num_gc, cycles + 1);
+}
+
 static size_t warnings;
 
 static void warn(const char *text, void *arg)
