@@ -352,8 +352,8 @@ RT_API size_t rt_alloc_many(int kind, size_t n, size_t count, void **out);
 /*
  * rt_memdup allocates a copy of the n bytes at p, of kind RT_NOSCAN.  rt_strdup
  * copies a string and its null byte.  The original may be in the heap or
- * outside.  Both return NULL where rt_alloc_noscan does, and if p or s is null.
- * If n is 0, p may be null.
+ * outside; the call keeps it.  Both return NULL where rt_alloc_noscan does, and
+ * if p or s is null. If n is 0, p may be null.
  */
 RT_API void *rt_memdup(const void *p, size_t n);
 RT_API char *rt_strdup(const char *s);
