@@ -339,22 +339,9 @@ size_t rt_alloc_many(int kind, size_t n, size_t count, void **out)
 				    : 0;
 }
 
-// alloc_beside allocates without clearing, while p keeps its object.
-static void *alloc_beside(const void *p, size_t n)
-{
-	struct want w = {.n = n, .kind = RT_NOSCAN, .uninit = true};
-	struct rt_thread *t = rt_thread_tls;
-	struct object o;
-
-	if (!door_supplying(t) || !(t->p->flags & RT_THREAD_EXACT) ||
-	    !object_find((uintptr_t)p, &o))
-		return rt_alloc_noscan_uninit(n);
-	return supply_request_beside(t, &w, o.base);
-}
-
 void *rt_memdup(const void *p, size_t n)
 {
-	void *copy = p || n == 0 ? alloc_beside(p, n) : NULL;
+	void *copy = p || n == 0 ? rt_alloc_noscan_uninit(n) : NULL;
 
 	if (copy && n != 0)
 		memcpy(copy, p, n);

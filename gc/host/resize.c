@@ -97,7 +97,7 @@ void *resize_object(struct rt_thread *t, void *p, const struct object *o,
 	RT_ASSERT(t == rt_thread_tls);
 	if (fits(o, n) && resize_in_place(t->p, o, n))
 		return p;
-	to = supply_request_beside(t, &w, (uintptr_t)p);
+	to = supply_request(t, &w);
 	// If there is no new object, t may be gone: a handler of the host may
 	// have detached the thread.
 	if (!to && !door_may_go_on(t))
@@ -111,8 +111,7 @@ void *resize_object(struct rt_thread *t, void *p, const struct object *o,
 		move(t, to, p, o, n);
 	else if (n <= o->size && resize_in_place(t->p, o, n))
 		to = p;
-	// This keeps the old object alive until here, on a stack that is
-	// scanned.
+	// This keeps the old object alive until here; nothing else does.
 	__asm__ volatile("" : : "r"(p) : "memory");
 	return to;
 }

@@ -409,20 +409,6 @@ void *supply_request(struct rt_thread *t, struct want *w)
 	return supply_object(t->mc, w);
 }
 
-void *supply_request_beside(struct rt_thread *t, struct want *w, uintptr_t base)
-{
-	uintptr_t outer = t->mc->argument;
-	void *obj;
-
-	t->mc->argument = base;
-	obj = supply_request(t, w);
-	// Without a new object t may be gone.  If a handler leaves the request
-	// by longjmp, the argument stays until the next call.
-	if (rt_thread_tls == t && t->mc)
-		t->mc->argument = outer;
-	return obj;
-}
-
 size_t supply_aligned(size_t align, size_t n)
 {
 	// A tiny block aligns each of its parts as far as the part's size is a

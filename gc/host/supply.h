@@ -34,12 +34,6 @@ struct want {
 // not allocate, if there is no such kind, or as supply_object does.
 void *supply_request(struct rt_thread *t, struct want *w);
 
-// supply_request_beside is supply_request for a caller that goes on using the
-// object whose beginning is base.  On a thread with exact roots nothing else
-// may keep it.
-void *supply_request_beside(struct rt_thread *t, struct want *w,
-			    uintptr_t base);
-
 // supply_aligned returns how many bytes to request, with w->align, for an
 // object of n bytes whose address is a multiple of align, a power of two.
 size_t supply_aligned(size_t align, size_t n);

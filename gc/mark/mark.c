@@ -129,17 +129,6 @@ static void scan_fake_frames(struct marker *m, const struct rt_proc *p,
 		scan_frames(m, frame, words);
 }
 
-// mark_reference marks the object that begins at w, if one does.
-static void mark_reference(struct marker *m, uintptr_t w)
-{
-	if (!grey_in_heap(m, w) || !scan_is_reference(m, w))
-		return;
-	if (!work_push(&m->work, w)) {
-		drain_stack(m);
-		work_push(&m->work, w);
-	}
-}
-
 // mark_variables marks from the variables of named frames, newest first.
 RT_NO_SANITIZE
 static void mark_variables(struct marker *m, const rt_frame *newest)
@@ -148,8 +137,15 @@ static void mark_variables(struct marker *m, const rt_frame *newest)
 	const volatile uintptr_t *slot;
 
 	while ((slot = frames_next(&at)) != NULL) {
-		m->stack_bytes += sizeof *slot;
-		mark_reference(m, poison_word(*slot));
+		uintptr_t w = poison_word(*slot);
+
+		m->stack_bytes += sizeof w;
+		if (!grey_in_heap(m, w) || !scan_is_reference(m, w))
+			continue;
+		if (!work_push(&m->work, w)) {
+			drain_stack(m);
+			work_push(&m->work, w);
+		}
 	}
 	drain_stack(m);
 }
@@ -178,10 +174,8 @@ static void mark_thread(struct marker *m, struct rt_proc *p)
 	struct stacks_thread t;
 
 	keep_unfinished(m, p);
-	if (mc && !mark.past_end) {
-		mark_reference(m, mc->argument);
+	if (mc && !mark.past_end)
 		mark_variables(m, mc->thread.frames);
-	}
 	if (!stacks_of_thread(p, &t))
 		return;
 	scan_frames(m, t.registers, words);

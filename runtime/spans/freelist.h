@@ -16,9 +16,11 @@
 // the slot xor a secret.  The seal shows that the object was freed before.  A
 // thread that takes a slot from a list clears both words.  If it finds no seal,
 // the program has written to the object after rt_free, or to the one before it
-// on the list, and the process ends.  A write of 0 to word 0 cuts the list; the
-// next collection frees what was behind it, since nothing marks that.  An
-// object below FREELIST_MIN bytes has no room for the two words.
+// on the list, and the process ends.  A write of 0 to word 0 cuts the list, and
+// is not noticed.  The slots behind it are objects again that nothing refers
+// to.  The next collection frees them, and in a kind with destructors runs
+// these; an uncollectable one stays.  An object below FREELIST_MIN bytes has no
+// room for the two words.
 #ifndef RUNTIME_SPANS_FREELIST_H
 #define RUNTIME_SPANS_FREELIST_H
 
@@ -44,7 +46,7 @@ static_assert(sizeof(struct freelist_slot) == FREELIST_MIN, "two words");
 struct freelist {
 	struct freelist_slot *head;
 	struct freelist_slot *tail; // has an effect only if head is not null
-	uint32_t n;		    // slots
+	uint32_t n;		    // slots, or more if it was cut
 };
 
 // These two do not change while a heap lives.

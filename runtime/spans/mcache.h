@@ -100,8 +100,6 @@ struct rt_mcache {
 	struct rt_runs runs;
 	struct rt_run long_runs[2 * MCACHE_LONG]; // of what is never inline
 	struct mspan *setting_up; // large object that is being cleared
-	uintptr_t argument; // beginning of an object that a public function
-			    // needs while it allocates another, or 0
 	void *granted; // object that a stopper took for the thread, which has
 		       // not returned it yet
 	void *granted_stack; // the same for a stack, of granted_bytes

@@ -405,37 +405,6 @@ TEST(random_vectors)
 	heap_healthy();
 }
 
-// No frame names the object.  It would be clobbered if it died in the call.
-TEST(an_argument_lives_as_long_as_the_call, .n = 2)
-{
-	rt_config c = heap_config(HEAP_QUIET);
-	char *p, *q;
-
-	c.gcstress = 1;
-	c.clobberfree = 1;
-	if (_i == 0)
-		heap_start_exact(c);
-	else
-		heap_start(c);
-	for (size_t n = 40; n < 100000; n *= 3) {
-		p = rt_alloc_noscan(n);
-		fill((unsigned char *)p, n);
-		q = rt_realloc(RT_NOSCAN, p, 2 * n);
-		ck_assert(is_filled((unsigned char *)q, n));
-		p = rt_alloc_noscan(n);
-		fill((unsigned char *)p, n);
-		q = rt_memdup(p + n / 2, n / 2);
-		ck_assert_int_eq(memcmp(q, p + n / 2, n / 2), 0);
-		p = rt_alloc_noscan(n);
-		memset(p, 'x', n - 1);
-		q = rt_strdup(p + n / 3);
-		ck_assert_uint_eq(strlen(q), n - 1 - n / 3);
-		ck_assert_uint_eq(strspn(q, "x"), n - 1 - n / 3);
-	}
-	ck_assert_ptr_null(rt_frames_save());
-	heap_healthy();
-}
-
 static struct {
 	char *p;
 	atomic_u32 asking; // 1: the other thread is asking
