@@ -18,8 +18,8 @@
 // the program has written to the object after rt_free, or to the one before it
 // on the list, and the process ends.  A write of 0 to word 0 cuts the list, and
 // is not noticed.  The slots behind it are objects again that nothing refers
-// to.  The next collection frees them, and in a kind with destructors runs
-// these; an uncollectable one stays.  An object below FREELIST_MIN bytes has no
+// to.  The next collection frees them, and has the destructors of their kind
+// run.  Uncollectable ones stay.  An object below FREELIST_MIN bytes has no
 // room for the two words.
 #ifndef RUNTIME_SPANS_FREELIST_H
 #define RUNTIME_SPANS_FREELIST_H

@@ -516,7 +516,7 @@ static RT_NO_SANITIZE void write_word(uintptr_t *p, uintptr_t word)
 // What finds a listed object that was overwritten.
 enum finder { ALLOCATION, COLLECTION, EXACT_READ };
 
-// In what way an object was overwritten.
+// In what way an object is overwritten.
 static const struct overwritten {
 	size_t n;    // bytes of an object; 0: the type links
 	bool shared; // it is on the shared list

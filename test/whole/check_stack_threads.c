@@ -597,6 +597,7 @@ TEST(many_threads_run_on_stacks)
 		ck_assert_int_eq(
 		    pthread_create(&thread[i], &attr, run_guest, &g[i]), 0);
 	}
+	pthread_attr_destroy(&attr);
 	for (unsigned i = 0; i < MANY; i++)
 		await_at_least(&g[i].job.running, 1);
 	must(rt_gc());
