@@ -398,15 +398,15 @@ RT_API char *rt_strdup(const char *s);
  * size is at least the size requested.  The caller may use all of these bytes,
  * from rt_base on, unless combined requests share the object, or the object has
  * pages of its own.  It has these above 32760 bytes, with an align above 8192
- * (rt_alloc_aligned), and when it was made smaller from more than 32760 bytes
- * in place.  In such an object the collector scans only the bytes requested (by
- * rt_alloc_aligned rounded up to a multiple of align, or of 16 if that is
- * less), and only pointers to these bytes keep the object alive.  For a pointer
- * to the rest, rt_size, rt_base and rt_is_heap answer as if there were no
- * object.  Objects without pointers that were combined because they are smaller
- * than RT_NOSCAN_MIN bytes (with rt_config.align8, than 16) count as one of 16.
- * For a guarded object (rt_config.guard_large, guard_small) the result is the
- * size requested.  Returns 0 if obj points into no object.
+ * (rt_alloc_aligned), with a guard, and when it was made smaller from more than
+ * 32760 bytes in place.  In such an object the collector scans only the bytes
+ * requested (by rt_alloc_aligned rounded up to a multiple of align, or of 16 if
+ * that is less), and only pointers to these bytes keep the object alive.  For a
+ * pointer to the rest, rt_size, rt_base and rt_is_heap answer as if there were
+ * no object.  Objects without pointers that were combined because they are
+ * smaller than RT_NOSCAN_MIN bytes (with rt_config.align8, than 16) count as
+ * one of 16.  For a guarded object (rt_config.guard_large, guard_small) the
+ * result is the size requested.  Returns 0 if obj points into no object.
  */
 RT_API size_t rt_size(const void *obj);
 

@@ -69,7 +69,7 @@ extern "C" {
 enum rt_finalize_mode { RT_FINALIZE_MANUAL, RT_FINALIZE_POLL };
 
 /*
- * A ready callback is told how many destructors are ready, soon after a
+ * A ready callback is told what rt_finalizers_ready returns, soon after a
  * collection that has found dead objects.  That is at the end of an rt_gc (the
  * one that ran the collection, or the next), or in the next allocation of any
  * thread whose cache has no room for it, whichever comes first.  The callback
@@ -142,8 +142,8 @@ typedef int rt_pick_fn(const void *obj, size_t size, void *arg);
  * their destructors run, in no particular order, on the calling thread.  All
  * chosen objects stay in place until the call returns.  Later collections free
  * each of them to which they find no reference.  They overwrite the others with
- * zeros, except those of more than 32760 bytes, which stay as they are.  A
- * chosen object that had died before the call may be freed before the
+ * zeros, except those with pages of their own (rt_size), which stay as they
+ * are.  A chosen object that had died before the call may be freed before the
  * destructors of the objects that died with it have run, unless
  * rt_run_finalizers has begun with those.
  *

@@ -51,8 +51,8 @@ enum rt_kind {
 /*
  * A trace callback tells the collector every reference of one object, by the
  * functions of rt/trace.h.  size is how many bytes of the object the collector
- * looks at: rt_size(obj) or, if the object has pages of its own (rt_size), the
- * size requested.  It is rounded down to a multiple of 8.
+ * looks at: rt_size(obj) or, if the object has pages of its own, the bytes
+ * requested (rt_size).  It is rounded down to a multiple of 8.
  *
  *  - It is called with the world stopped, by the thread that collects or by a
  *    thread of the library.  So it must not use a thread-local variable of the
@@ -118,7 +118,7 @@ typedef size_t rt_describe_fn(const void *obj, size_t size, char *buf, size_t n,
  *  - It must leave an object that the collector can trace.  If a dead object
  *    with RT_KIND_DROP_DEEP refers to this one, the references of this one are
  *    still followed after its destructor has returned.  So the header must lead
- *    to the same type, and a trace callback must find what it reads.
+ *    to the same type.  The comment of rt_trace_fn says what a callback needs.
  *  - For rt_is_heap, rt_size, rt_base, rt_kind_of, rt_free, rt_realloc and
  *    rt_heap_walk a dead object is no object.
  *  - It may do what its thread may do elsewhere: allocate, block, register

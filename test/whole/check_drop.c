@@ -564,11 +564,19 @@ BY(words, rt_alloc(64))
 BY(noscan, rt_alloc_noscan(24))
 BY(size, rt_alloc(100000))
 BY(aligned, rt_alloc_aligned(RT_WORDS, 256, 1000))
-BY(realloc, rt_realloc(RT_WORDS, rt_alloc(100), 1000))
 BY(strdup, rt_strdup("text"))
 BY(stack, rt_stack_alloc(4096))
 BY(handle, rt_handle_new(rt_alloc(64)))
 #undef BY
+
+// The roots of the thread are exact.
+static void *alloc_by_realloc(void)
+{
+	void *p = rt_alloc(100);
+	RT_FRAME(&p);
+
+	return rt_realloc(RT_WORDS, p, 1000);
+}
 
 static void *(*const allocations[])(void) = {
     alloc_by_words,   alloc_by_noscan, alloc_by_size,  alloc_by_aligned,
@@ -655,6 +663,7 @@ TEST(an_allocation_tells_what_another_has_found, .n = 2)
 	while (heap_stats().num_gc == cycles)
 		ck_assert_ptr_nonnull(alloc_by_size());
 	must(rt_set_gc_percent(HEAP_QUIET, NULL));
+	ck_assert_uint_eq(told, 0);
 	if (_i == 0)
 		alloc_by_size();
 	else
@@ -732,9 +741,10 @@ TEST(the_dead_do_not_hasten_a_collection)
 		ck_assert_ptr_nonnull(alloc_by_size());
 	ck_assert_uint_eq(heap_stats().num_gc, cycles);
 	// The goal holds for what is alive.
-	while (heap_stats().num_gc == cycles)
+	while (heap_stats().num_gc == cycles) {
+		ck_assert_uint_le(rt_heap_live(), GOAL + MARGIN);
 		ck_assert_ptr_nonnull(alloc_by_size());
-	ck_assert_uint_eq(heap_stats().num_gc, cycles + 1);
+	}
 }
 
 static size_t warnings;

@@ -88,7 +88,7 @@ TEST(the_size_class_decides_who_moves)
 	ck_assert_uint_eq(rt_size(p), 128);
 }
 
-// The guard is right behind the bytes requested.
+// The place of the guard depends on the bytes requested, not on a size class.
 TEST(a_guarded_object_moves_unless_it_keeps_its_size, .n = 2)
 {
 	rt_config c = heap_config(HEAP_QUIET);

@@ -414,8 +414,7 @@ struct guest {
 
 static atomic_u32 over;
 
-// Of many guests that only yielded, each would take a turn of a processor
-// before the next could begin.
+// Guests sleep, because many that yield would use all processors.
 static RT_NOINLINE void wait_here(struct guest *g)
 {
 	if (g->blocks)
