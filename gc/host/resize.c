@@ -111,7 +111,8 @@ void *resize_object(struct rt_thread *t, void *p, const struct object *o,
 		move(t, to, p, o, n);
 	else if (n <= o->size && resize_in_place(t->p, o, n))
 		to = p;
-	// This keeps the old object alive until here; nothing else does.
+	// This keeps the old object alive until here.  On a thread with exact
+	// roots the host does (rt/free.h).
 	__asm__ volatile("" : : "r"(p) : "memory");
 	return to;
 }

@@ -5,7 +5,12 @@
  * refers to its beginning or its inside.  No object has to be freed by hand,
  * but a host may free one (rt/free.h).  Only rt_realloc moves objects.  A kind
  * may have destructors (rt/final.h).  This version has no finalizers that could
- * keep an object, and no weak references.
+ * keep an object, and no weak references.  A table that shall keep nothing can
+ * hold the complement of each address instead.  The objects are of a kind with
+ * destructors, and the destructor takes the entry out, as the host does before
+ * rt_free and rt_realloc.  A function that looks an entry up asks rt_is_heap
+ * first, which is 0 from the object's death on, and puts the address into a
+ * root before it polls.
  */
 #ifndef RT_ALLOC_H
 #define RT_ALLOC_H
@@ -350,8 +355,9 @@ RT_API size_t rt_alloc_many(int kind, size_t n, size_t count, void **out);
 /*
  * rt_memdup allocates a copy of the n bytes at p, of kind RT_NOSCAN.  rt_strdup
  * copies a string and its null byte.  The original may be in the heap or
- * outside.  Both return NULL where rt_alloc_noscan does, and if p or s is null.
- * If n is 0, p may be null.
+ * outside.  On a thread with exact roots a root or a frame must hold an
+ * original in the heap.  Both return NULL where rt_alloc_noscan does, and if p
+ * or s is null.  If n is 0, p may be null.
  */
 RT_API void *rt_memdup(const void *p, size_t n);
 RT_API char *rt_strdup(const char *s);
@@ -391,14 +397,17 @@ RT_API char *rt_strdup(const char *s);
  * rt_size returns the size of the allocated object that obj points to or into:
  * the bytes of its size class or, above 32760 bytes, whole pages of 8192.  The
  * size is at least the size requested.  The caller may use all of these bytes,
- * from rt_base on, unless combined requests share the object.  In an object of
- * more than 32760 bytes, however, the collector scans only the bytes requested,
- * and only pointers to these bytes keep the object alive.  For a pointer to the
- * rest, rt_size, rt_base and rt_is_heap answer as if there were no object.
- * Objects without pointers that were combined because they are smaller than
- * RT_NOSCAN_MIN bytes (with rt_config.align8, than 16) count as one of 16.  For
- * a guarded object (rt_config.guard_large, guard_small) the result is the size
- * requested.  Returns 0 if obj points into no object.
+ * from rt_base on, unless combined requests share the object, or the object has
+ * pages of its own.  It has these above 32760 bytes, with an align above 8192
+ * (rt_alloc_aligned), with a guard, and when it was made smaller from more than
+ * 32760 bytes in place.  In such an object the collector scans only the bytes
+ * requested (by rt_alloc_aligned rounded up to a multiple of align, or of 16 if
+ * that is less), and only pointers to these bytes keep the object alive.  For a
+ * pointer to the rest, rt_size, rt_base and rt_is_heap answer as if there were
+ * no object.  Objects without pointers that were combined because they are
+ * smaller than RT_NOSCAN_MIN bytes (with rt_config.align8, than 16) count as
+ * one of 16.  For a guarded object (rt_config.guard_large, guard_small) the
+ * result is the size requested.  Returns 0 if obj points into no object.
  */
 RT_API size_t rt_size(const void *obj);
 

@@ -133,7 +133,10 @@ typedef struct rt_config {
 
 	/*
 	 * 1: a word on a stack or in a register that equals the end of an
-	 * object keeps that object.  0: it does not.  Default 1.
+	 * object keeps that object, because a compiler may keep only such an
+	 * address of an array that a loop runs through.  0: it does not, for
+	 * hosts that hold the beginning of each object as well.  With 1 the
+	 * object below another one may be kept for no reason.  Default 1.
 	 */
 	uint8_t past_end;
 
@@ -206,7 +209,8 @@ typedef struct rt_config {
 	 * 1: an access to memory that holds no object, because it was freed or
 	 * never allocated, is reported where it happens.  This needs a library
 	 * built with the address sanitizer, or valgrind and a library built
-	 * where valgrind/memcheck.h is installed.  No allocation is inline.
+	 * where valgrind/memcheck.h is installed.  Otherwise nothing is
+	 * reported.  No allocation is inline.
 	 */
 	uint8_t poison;
 

@@ -56,18 +56,20 @@ extern "C" {
  * rt_drop_now for each kind before it.
  *
  * To close one of several interpreters, a host
- *  - removes its root callbacks, ranges, handles and stacks;
+ *  - removes its root callbacks, ranges, handles, and the stacks that none of
+ *    its destructors unregisters;
  *  - calls rt_drop_now for each of its kinds with RT_KIND_DROP;
  *  - calls rt_gc;
  *  - calls rt_kind_unregister for each of its kinds.
  * A stale word, for example on a stack, may keep an object alive.  Then the
  * last call returns RT_EBUSY, and the host must keep the kind and its code, and
- * call rt_kind_unregister again after a later collection.
+ * call rt_kind_unregister again after a later collection.  Until that call has
+ * returned RT_OK, its callbacks may be called, and need what they read.
  */
 enum rt_finalize_mode { RT_FINALIZE_MANUAL, RT_FINALIZE_POLL };
 
 /*
- * A ready callback is told how many destructors are ready, soon after a
+ * A ready callback is told what rt_finalizers_ready returns, soon after a
  * collection that has found dead objects.  That is at the end of an rt_gc (the
  * one that ran the collection, or the next), or in the next allocation of any
  * thread whose cache has no room for it, whichever comes first.  The callback
@@ -105,7 +107,9 @@ RT_API int rt_set_finalize_mode(int mode, rt_ready_fn *notify, void *arg);
 RT_API size_t rt_run_finalizers(size_t max);
 
 /*
- * rt_finalizers_ready returns how many destructors are ready, 0 without a heap.
+ * rt_finalizers_ready returns how many dead objects of kinds with RT_KIND_DROP
+ * wait for rt_run_finalizers, 0 without a heap.  Those whose type has no
+ * destructor count as well.
  *
  * Any thread, at any time, even in its own stop and in callbacks.  Does not
  * block, collect or poll.
@@ -137,10 +141,11 @@ typedef int rt_pick_fn(const void *obj, size_t size, void *arg);
  * RT_KIND_DROP_DEEP promises, and the host must not use the objects.  Then
  * their destructors run, in no particular order, on the calling thread.  All
  * chosen objects stay in place until the call returns.  Later collections free
- * each of them to which they find no reference, and clear the others, except
- * those of more than 32760 bytes.  A chosen object that had died before the
- * call may be freed before the destructors of the objects that died with it
- * have run, unless rt_run_finalizers has begun with those.
+ * each of them to which they find no reference.  They overwrite the others with
+ * zeros, except those with pages of their own (rt_size), which stay as they
+ * are.  A chosen object that had died before the call may be freed before the
+ * destructors of the objects that died with it have run, unless
+ * rt_run_finalizers has begun with those.
  *
  * pick is not called for objects that the destructors allocate.
  *

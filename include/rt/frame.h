@@ -58,8 +58,8 @@ static __attribute__((noinline, unused)) rt_thread *rt_frames_thread_(void)
  * A function that is left by longjmp leaves its frames in the list.  So the
  * function that calls setjmp must save the list before that call, and restore
  * it after the jump.  A host that switches stacks must save the list before
- * each switch, and restore the list of the stack that it has switched to.  The
- * list of a new stack is NULL.
+ * each switch.  After the switch the function that goes on restores the list of
+ * its own stack; the first function on a new stack restores NULL.
  *
  * A thread that is not attached has no frames: for it rt_frames_save returns
  * NULL, and rt_frames_restore does nothing.  Any thread, outside a blocking

@@ -88,7 +88,8 @@ RT_API int rt_free(void *p);
  * bytes at most.
  *
  * p must be what an allocation returned, and kind the object's kind
- * (rt_kind_of).  If p is null, or what an allocation of 0 bytes returned,
+ * (rt_kind_of).  On a thread with exact roots a root or a frame must hold p
+ * during the call.  If p is null, or what an allocation of 0 bytes returned,
  * rt_realloc is rt_alloc_kind(kind, n).  Otherwise, if n is 0, it is rt_free(p)
  * and returns NULL.
  *

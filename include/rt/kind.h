@@ -28,9 +28,11 @@ extern "C" {
  *
  * A page holds objects of one kind only.  So a kind costs memory where it is
  * used: 8 KiB and more for each size class in use, and for each thread.  So a
- * host should register one kind for all its objects, and tell their types apart
- * by what is in them (RT_LAYOUT_HEADER, RT_LAYOUT_INDEX, RT_LAYOUT_TRACE).  It
- * should not register a kind for each of its types.
+ * host should not register a kind for each of its types, but one for all its
+ * objects, and tell their types apart by what is in them (RT_LAYOUT_HEADER,
+ * RT_LAYOUT_INDEX, RT_LAYOUT_TRACE).  Types with destructors belong in a second
+ * kind, because in a kind with RT_KIND_DROP each dead object waits until the
+ * host has run the destructors.
  *
  * The number of a kind also says how its objects are aligned.  All are aligned
  * to 16 bytes (rt_config.align8 changes that), with one exception: in kinds
@@ -48,9 +50,9 @@ enum rt_kind {
 
 /*
  * A trace callback tells the collector every reference of one object, by the
- * functions of rt/trace.h.  size is rt_size(obj), or the size requested if that
- * is more than 32760 bytes.  In both cases it is rounded down to a multiple of
- * 8.
+ * functions of rt/trace.h.  size is how many bytes of the object the collector
+ * looks at: rt_size(obj) or, if the object has pages of its own, the bytes
+ * requested (rt_size).  It is rounded down to a multiple of 8.
  *
  *  - It is called with the world stopped, by the thread that collects or by a
  *    thread of the library.  So it must not use a thread-local variable of the
@@ -113,6 +115,10 @@ typedef size_t rt_describe_fn(const void *obj, size_t size, char *buf, size_t n,
  *  - Other objects that a dead one points to may be gone, and new objects may
  *    have their memory, so rt_is_heap of such an address may be 1.  With
  *    RT_KIND_DROP_DEEP they stay.
+ *  - It must leave an object that the collector can trace.  If a dead object
+ *    with RT_KIND_DROP_DEEP refers to this one, the references of this one are
+ *    still followed after its destructor has returned.  So the header must lead
+ *    to the same type.  The comment of rt_trace_fn says what a callback needs.
  *  - For rt_is_heap, rt_size, rt_base, rt_kind_of, rt_free, rt_realloc and
  *    rt_heap_walk a dead object is no object.
  *  - It may do what its thread may do elsewhere: allocate, block, register

@@ -31,9 +31,11 @@ extern "C" {
  *    ucontext it is the stack pointer in uc_mcontext, with boost.context the
  *    fcontext_t, with most others the first word of the context.  If sp is
  *    null, or *sp does not lie in [lo, hi], all of the stack is scanned.
- *    Nothing is in use if *sp is hi and the stack grows down, or if it is lo
- *    and the stack grows up.  (With RT_STACK_THREAD, hi counts as outside, so
- *    all of the stack is scanned then.)
+ *    No word of the stack is scanned if *sp is hi and the stack grows down, or
+ *    if it is lo and the stack grows up.  (With RT_STACK_THREAD, hi counts as
+ *    outside, so all of the stack is scanned then.)  The registers and frames
+ *    below are read all the same.  So when a fiber has ended, the host should
+ *    unregister its stack.
  *  - [regs_lo, regs_hi) is memory with the saved registers of a fiber, if they
  *    are not on its stack.  It is scanned while no thread runs the fiber.  With
  *    ucontext it is uc_mcontext.
@@ -97,11 +99,11 @@ enum rt_stack_flags {
  * only when a trace callback tells it.  Even a coroutine that runs must
  * therefore be reachable, or its value stack is not scanned.
  *
- * The words of a stack with a format are values.  On a stack that grows up they
- * are only that.  On a stack that grows down they are also read as plain words
- * and in rt_config.stack_format, and each word counts as a value word, whatever
- * its tag is.  The same holds for the stack's registers, and for those of a
- * thread that runs on it.
+ * The words of a stack with a format are values.  On a stack that grows up each
+ * is read as a value, and as nothing else.  On a stack that grows down each is
+ * read in three ways: as an address, in rt_config.stack_format, and as a value
+ * of the format whose tag is ignored.  The same holds for the registers of such
+ * a stack, and for those of a thread that runs on it.
  *
  * rt_config.past_end holds for stacks that grow down and lack RT_STACK_EXACT,
  * and for registers.

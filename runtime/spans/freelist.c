@@ -143,8 +143,10 @@ void freelist_share(struct freelist *l, spanclass sc)
 {
 	struct freelist_slot *tail = l->tail;
 
-	if (!l->head)
+	if (!l->head) {
+		l->n = 0; // a write of 0 to a listed object may have cut it
 		return;
+	}
 	look_up(tail);
 	mutex_lock(&shared.lock);
 	tail->next = shared_head(sc);

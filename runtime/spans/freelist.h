@@ -16,8 +16,11 @@
 // the slot xor a secret.  The seal shows that the object was freed before.  A
 // thread that takes a slot from a list clears both words.  If it finds no seal,
 // the program has written to the object after rt_free, or to the one before it
-// on the list, and the process ends.  An object below FREELIST_MIN bytes has no
-// room for the two words.
+// on the list, and the process ends.  A write of 0 to word 0 cuts the list,
+// which only debug builds and rt_heap_verify notice.  The next collection finds
+// the slots behind it dead: it frees them, or their destructors become ready.
+// Uncollectable ones stay.  An object below FREELIST_MIN bytes has no room for
+// the two words.
 #ifndef RUNTIME_SPANS_FREELIST_H
 #define RUNTIME_SPANS_FREELIST_H
 
@@ -43,7 +46,7 @@ static_assert(sizeof(struct freelist_slot) == FREELIST_MIN, "two words");
 struct freelist {
 	struct freelist_slot *head;
 	struct freelist_slot *tail; // has an effect only if head is not null
-	uint32_t n;		    // slots
+	uint32_t n;		    // slots, or more if it was cut
 };
 
 // These two do not change while a heap lives.
@@ -151,9 +154,10 @@ struct freelist_freed {
 // Returns false if there were none.
 bool freelist_free_shared(struct freelist_freed *freed);
 
-// freelist_check returns NULL if all invariants of a thread's list hold, and
-// freelist_check_shared if no slot is on a shared list; otherwise what does not
-// hold.  The world must be stopped for the latter.
+// freelist_check returns NULL if all invariants of a thread's list hold, which
+// they no longer do when the program has cut it, and freelist_check_shared if
+// no slot is on a shared list; otherwise what does not hold.  The world must be
+// stopped for the latter.
 const char *freelist_check(const struct freelist *l);
 const char *freelist_check_shared(void);
 

@@ -115,12 +115,31 @@ static bool is_root(const struct actor_values *v, unsigned k)
 	return is_in(v, k, RT_ROOT_EXACT) && word == to->at;
 }
 
+// meets_another tells whether value k, which is no root for the copy, is one in
+// the heap: another object came to lie at an odd address that the value is.
+static bool meets_another(const struct actor_values *v, unsigned k)
+{
+	const void *p = (const void *)v->word[index_of(v, k)];
+
+	if (!rt_is_heap(p))
+		return false;
+	if (is_in(v, k, RT_ROOT_WORDS))
+		return true;
+	return is_in(v, k, RT_ROOT_EXACT) &&
+	       (rt_base(p) == p ||
+		(rt_kind_of(p) == RT_NOSCAN && rt_size(p) <= 16));
+}
+
 // forget_others makes the copy forget what keeps nothing.
 static void forget_others(struct actor_values *v)
 {
-	for (unsigned k = 0; k <= SHADOW_VALUES; k++)
-		if (!is_root(v, k))
-			v->held[k] = SHADOW_NOTHING;
+	for (unsigned k = 0; k <= SHADOW_VALUES; k++) {
+		if (is_root(v, k))
+			continue;
+		v->held[k] = SHADOW_NOTHING;
+		if (meets_another(v, k))
+			set_value(v, k, SHADOW_NOTHING, false);
+	}
 }
 
 // clear_others clears the memory as well.  What was no root, and may be dead,

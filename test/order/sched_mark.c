@@ -603,10 +603,12 @@ TEST(a_gift_takes_one_lock)
 
 	open_marking(0);
 	push(&first.work, 2 * WORK_SHARE);
-	for (unsigned i = 0; i < CROWD; i++) {
+	// All join before any thread is there: which thread takes which record
+	// is not said.
+	for (unsigned i = 0; i < CROWD; i++)
 		ck_assert(work_join(&crowd[i], self));
+	for (unsigned i = 0; i < CROWD; i++)
 		hand_start(&hands[i], crowd_gets);
-	}
 	while (work_waiting() != CROWD)
 		oscall_yield();
 	before = schedpoint_passed(SCHED_MUTEX_LOCK);

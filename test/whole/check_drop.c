@@ -1,6 +1,7 @@
 // Destructors: what is dead, when its drop runs, and when its memory is free.
 #include <sys/mman.h>
 
+#include "test/harness/thread.h"
 #include "test/whole/drop.h"
 
 GROUP(deaths, .setup = begin_checked, .timeout = 60);
@@ -563,11 +564,19 @@ BY(words, rt_alloc(64))
 BY(noscan, rt_alloc_noscan(24))
 BY(size, rt_alloc(100000))
 BY(aligned, rt_alloc_aligned(RT_WORDS, 256, 1000))
-BY(realloc, rt_realloc(RT_WORDS, rt_alloc(100), 1000))
 BY(strdup, rt_strdup("text"))
 BY(stack, rt_stack_alloc(4096))
 BY(handle, rt_handle_new(rt_alloc(64)))
 #undef BY
+
+// The roots of the thread are exact.
+static void *alloc_by_realloc(void)
+{
+	void *p = rt_alloc(100);
+	RT_FRAME(&p);
+
+	return rt_realloc(RT_WORDS, p, 1000);
+}
 
 static void *(*const allocations[])(void) = {
     alloc_by_words,   alloc_by_noscan, alloc_by_size,  alloc_by_aligned,
@@ -603,6 +612,7 @@ static size_t told, told_n;
 static void tell(size_t n, void *arg)
 {
 	ck_assert_ptr_eq(arg, &told);
+	ck_assert_int_eq(rt_world_stopped(), 0);
 	told++;
 	told_n = n;
 }
@@ -630,6 +640,111 @@ TEST(the_host_is_told_that_destructors_are_ready)
 	make(6);
 	gc();
 	ck_assert_uint_eq(told, 2);
+}
+
+static void *alloc_outside_cache(void *arg)
+{
+	must(rt_thread_attach(RT_THREAD_EXACT));
+	ck_assert_ptr_nonnull(alloc_by_size());
+	must(rt_thread_detach());
+	return arg;
+}
+
+// After a collection that an allocation ran, the next allocation that leaves
+// the cache tells it, on whatever thread.
+TEST(an_allocation_tells_what_another_has_found, .n = 2)
+{
+	uint64_t cycles = heap_stats().num_gc;
+
+	must(rt_set_finalize_mode(RT_FINALIZE_MANUAL, tell, &told));
+	for (uint64_t i = 0; i < 5; i++)
+		make(i);
+	must(rt_set_gc_percent(100, NULL));
+	while (heap_stats().num_gc == cycles)
+		ck_assert_ptr_nonnull(alloc_by_size());
+	must(rt_set_gc_percent(HEAP_QUIET, NULL));
+	ck_assert_uint_eq(told, 0);
+	if (_i == 0)
+		alloc_by_size();
+	else
+		run_beside(alloc_outside_cache, NULL);
+	ck_assert_uint_eq(told, 1);
+	ck_assert_uint_eq(told_n, 5);
+	alloc_by_size();
+	ck_assert_uint_eq(told, 1);
+}
+
+// The mode and the callback belong to the heap.
+TEST(a_new_heap_begins_without_mode_and_callback)
+{
+	must(rt_set_finalize_mode(RT_FINALIZE_POLL, tell, &told));
+	must(rt_fini());
+	begin_checked();
+	make(1);
+	gc();
+	ck_assert_uint_eq(ready(), 1);
+	rt_safepoint();
+	ck_assert_uint_eq(told, 0);
+	ck_assert_uint_eq(drops_run, 0);
+	ck_assert_uint_eq(ready(), 1);
+}
+
+// ---- what the dead count for ----
+
+TEST(what_has_no_bytes_has_no_destructor)
+{
+	ck_assert_ptr_nonnull(rt_alloc_kind(kind, 0));
+	gc();
+	ck_assert_uint_eq(ready(), 0);
+	ck_assert_uint_eq(rt_run_finalizers(0), 0);
+}
+
+// The dead are allocated until they are freed, but they are not alive.
+TEST(the_dead_are_allocated_but_not_alive, .n = 2)
+{
+	enum { N = 100, SIZE = 8192, SLACK = 32 << 10 };
+	void **root = (void **)heap_table(N, 0);
+	uint64_t live, alloc;
+
+	for (size_t i = 0; i < N; i++)
+		root[i] = rt_alloc_kind(kind, SIZE);
+	gc();
+	live = rt_heap_live();
+	alloc = heap_stats().heap_alloc;
+	ck_assert_uint_ge(live, N * SIZE);
+	if (_i == 0) {
+		memset(root, 0, N * sizeof *root);
+		gc();
+		ck_assert_uint_eq(ready(), N);
+	} else {
+		must(rt_drop_now(kind, NULL, NULL));
+		ck_assert_uint_eq(drops_run, N);
+	}
+	ck_assert_uint_le(rt_heap_live() + N * SIZE, live + SLACK);
+	ck_assert_uint_ge(heap_stats().heap_alloc, alloc);
+}
+
+// A collection could not free the dead, so their bytes do not hasten it.
+TEST(the_dead_do_not_hasten_a_collection)
+{
+	enum { GOAL = 4 << 20, LARGE = 1 << 20, MARGIN = 512 << 10 };
+	uint64_t cycles;
+
+	for (unsigned i = 0; i < 8; i++)
+		ck_assert_ptr_nonnull(rt_alloc_kind(kind, LARGE));
+	must(rt_set_heap_min(GOAL, NULL));
+	must(rt_set_gc_percent(100, NULL));
+	gc();
+	ck_assert_uint_eq(ready(), 8);
+	cycles = heap_stats().num_gc;
+	while (rt_heap_live() < GOAL - MARGIN && heap_stats().num_gc == cycles)
+		ck_assert_ptr_nonnull(alloc_by_size());
+	ck_assert_uint_eq(heap_stats().num_gc, cycles);
+	// The goal holds for what is alive.
+	while (heap_stats().num_gc == cycles) {
+		ck_assert_uint_le(rt_heap_live(), GOAL + MARGIN);
+		ck_assert_ptr_nonnull(alloc_by_size());
+	}
 }
 
 static size_t warnings;

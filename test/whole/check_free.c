@@ -282,7 +282,7 @@ TEST(a_freed_object_is_not_traced)
 	static uint64_t *p[N];
 	int kind;
 
-	heap_begin();
+	heap_start_exact(heap_config(HEAP_QUIET)); // no object may be left
 	ck_assert_int_eq(rt_roots_add(p, p + N, 0), RT_OK);
 	kind = kind_make(.layout = RT_LAYOUT_TRACE, .trace = trace,
 			 .number = RT_KIND_ANY_ALIGN8);
@@ -513,27 +513,15 @@ static RT_NO_SANITIZE void write_word(uintptr_t *p, uintptr_t word)
 	*(volatile uintptr_t *)p = word;
 }
 
-// free_many frees objects of n bytes, more than one list of a thread holds, and
-// returns those that it freed at last and before.
-static void free_many(size_t n, uintptr_t **last, uintptr_t **before)
-{
-	static uintptr_t *p[FREELIST_MOST + 50];
-	size_t many = RT_ARRAY_LEN(p);
+// What finds a listed object that was overwritten.
+enum finder { ALLOCATION, COLLECTION, EXACT_READ };
 
-	for (size_t i = 0; i < many; i++)
-		p[i] = alloc_words(n);
-	for (size_t i = 0; i < many; i++)
-		free_ok(p[i]);
-	*last = p[many - 1];
-	*before = p[many / 2]; // on the shared list
-}
-
-// In what way an object is overwritten, and who finds it.
+// In what way an object is overwritten.
 static const struct overwritten {
-	size_t n;
+	size_t n;    // bytes of an object; 0: the type links
 	bool shared; // it is on the shared list
 	bool link;   // with the address of an object that is no slot of a list
-	bool collects;
+	enum finder finder;
 } overwritten[] = {
     {.n = 48},
     {.n = 3000},
@@ -541,30 +529,81 @@ static const struct overwritten {
     {.n = 3000, .link = true},
     {.n = 48, .shared = true},
     {.n = 48, .shared = true, .link = true},
-    {.n = 48, .collects = true},
-    {.n = 48, .link = true, .collects = true},
-    {.n = 3000, .shared = true, .collects = true},
+    {.n = 48, .finder = COLLECTION},
+    {.n = 48, .link = true, .finder = COLLECTION},
+    {.n = 3000, .shared = true, .finder = COLLECTION},
+    {.n = 48, .finder = EXACT_READ},
+    {.n = 3000, .shared = true, .link = true, .finder = EXACT_READ},
+    {.finder = COLLECTION},
+    {.link = true, .finder = COLLECTION},
+    {.shared = true, .finder = EXACT_READ},
 };
+
+// free_many frees objects, more than one list of a thread holds.  It returns
+// one that is on the list of the thread, or on the shared one.
+static uintptr_t *free_many(size_t n, bool shared)
+{
+	static uintptr_t *p[FREELIST_MOST + 50];
+	size_t many = RT_ARRAY_LEN(p);
+
+	for (size_t i = 0; i < many; i++)
+		p[i] = n == 0 ? alloc_links() : alloc_words(n);
+	for (size_t i = 0; i < many; i++)
+		free_ok(p[i]);
+	return shared ? p[many / 2] : p[many - 1];
+}
 
 TEST(a_write_to_a_listed_object_ends_the_process,
      .n = RT_ARRAY_LEN(overwritten), .exit = DEATH_EXPECTED)
 {
 	const struct overwritten *o = &overwritten[_i];
-	uintptr_t *last, *before, *victim;
+	uintptr_t *victim;
+	rt_memstats m;
 
 	heap_begin();
-	free_many(o->n, &last, &before);
-	victim = o->shared ? before : last;
+	victim = free_many(o->n, o->shared);
 	if (o->link)
 		write_word(victim, (uintptr_t)alloc_words(100));
 	else
 		write_word(victim + 1, 1);
 	death_expect("rtheap: slot=#\n"
 		     "rtheap: fatal: list of freed objects was overwritten");
-	if (o->collects)
+	if (o->finder == COLLECTION)
 		rt_gc();
-	for (int i = 0; i < 100000; i++)
+	if (o->finder == EXACT_READ)
+		rt_read_memstats(&m);
+	for (int i = 0; o->finder == ALLOCATION && i < 100000; i++)
 		alloc_words(o->n);
+}
+
+// A link that is 0 looks like the end of the list.  The next collection finds
+// the objects behind it.
+TEST(a_list_that_was_cut_is_collected, .n = 4,
+     .unless = SUITE_UNLESS(RT_DEBUG_BUILD, "not in a debug build"))
+{
+	heap_start_exact(heap_config(HEAP_QUIET));
+	write_word(free_many(48, _i % 2), 0);
+	if (_i / 2)
+		for (int i = 0; i < 1000; i++)
+			alloc_words(48);
+	rt_gc();
+	ck_assert_uint_eq(heap_healthy().heap_objects, 0);
+}
+
+TEST(a_list_that_was_cut_at_its_beginning_is_a_list,
+     .unless = SUITE_UNLESS(RT_DEBUG_BUILD, "not in a debug build"))
+{
+	uintptr_t *p[10];
+
+	heap_start_exact(heap_config(HEAP_QUIET));
+	for (size_t i = 0; i < RT_ARRAY_LEN(p); i++)
+		p[i] = alloc_words(48);
+	for (size_t i = 0; i < RT_ARRAY_LEN(p); i++)
+		free_ok(p[i]);
+	write_word(p[9], 0);
+	ck_assert_ptr_eq(alloc_words(48), p[9]);
+	rt_gc();
+	ck_assert_uint_eq(heap_healthy().heap_objects, 0);
 }
 
 TEST(a_read_of_a_freed_guarded_object_faults, .signal = SIGSEGV,

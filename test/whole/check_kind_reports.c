@@ -138,6 +138,7 @@ static const struct report {
 };
 
 static const struct report *report;
+static const char *kind_name = "parents";
 
 static int add_kind(const char *name)
 {
@@ -158,7 +159,7 @@ static void miss_a_child(void)
 	c.checkmark = 1;
 	heap_start_exact(c);
 	rt_roots_add(root, root + 1, RT_ROOT_EXACT);
-	kind = add_kind("parents");
+	kind = add_kind(kind_name);
 	root[0] = rt_alloc_kind(kind, 48);
 	rt_alloc_kind(kind, 48); // the child's slot is another one
 	child = (uintptr_t)rt_alloc_kind(kind, 48);
@@ -180,6 +181,18 @@ TEST(a_missed_reference_is_named, .n = RT_ARRAY_LEN(reports))
 {
 	report = &reports[_i];
 	missed_from(miss_a_child, "size=48 kind=parents, found in parents",
+		    report->says);
+}
+
+// A longer name is cut behind 31 bytes.
+TEST(a_kind_has_a_name_of_31_bytes, .n = 2)
+{
+	report = &reports[0];
+	kind_name = _i == 0 ? "a hash table that is rather big"
+			    : "a hash table that is rather bigger";
+	missed_from(miss_a_child,
+		    "size=48 kind=a hash table that is rather big, found in "
+		    "a hash table that is rather big",
 		    report->says);
 }
 

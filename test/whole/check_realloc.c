@@ -88,6 +88,27 @@ TEST(the_size_class_decides_who_moves)
 	ck_assert_uint_eq(rt_size(p), 128);
 }
 
+// The place of the guard depends on the bytes requested, not on a size class.
+TEST(a_guarded_object_moves_unless_it_keeps_its_size, .n = 2)
+{
+	rt_config c = heap_config(HEAP_QUIET);
+	char *p, *q;
+	size_t n;
+
+	c.guard_small = c.guard_large = 1;
+	heap_start(c);
+	p = rt_alloc(_i == 0 ? 400 : 100000);
+	n = rt_size(p);
+	ck_assert_ptr_eq(rt_realloc(RT_WORDS, p, n), p);
+	q = rt_realloc(RT_WORDS, p, n - 16);
+	ck_assert_ptr_ne(q, p);
+	ck_assert_uint_eq(rt_size(q), n - 16);
+	p = rt_realloc(RT_WORDS, q, n);
+	ck_assert_ptr_ne(p, q);
+	ck_assert_uint_eq(rt_size(p), n);
+	heap_healthy();
+}
+
 TEST(nothing_and_no_bytes)
 {
 	void *p;

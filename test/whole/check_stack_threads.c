@@ -414,6 +414,7 @@ struct guest {
 
 static atomic_u32 over;
 
+// Guests sleep, because many that yield would use all processors.
 static RT_NOINLINE void wait_here(struct guest *g)
 {
 	if (g->blocks)
@@ -422,7 +423,7 @@ static RT_NOINLINE void wait_here(struct guest *g)
 	while (atomic_u32_load_acquire(&over) == 0) {
 		if (!g->blocks)
 			rt_safepoint();
-		oscall_yield();
+		sleep_ns(10000000);
 	}
 	if (g->blocks)
 		must(rt_blocking_leave());
@@ -578,18 +579,24 @@ TEST(an_own_stack_that_a_thread_runs_on_has_its_format, .n = 2)
 	ck_assert(!alive(g.job.hidden));
 }
 
-// More threads than one walk through the table looks for.
+// More threads than one walk through the table looks for.  Their own stacks are
+// small, because all of these is scanned.
 TEST(many_threads_run_on_stacks)
 {
-	enum { MANY = 300 / HEAP_CUT };
+	enum { MANY = 300 / HEAP_CUT, SMALL = 256 << 10 };
 	static struct guest g[MANY];
 	pthread_t thread[MANY];
+	pthread_attr_t attr;
 
+	ck_assert_int_eq(pthread_attr_init(&attr), 0);
+	ck_assert_int_eq(pthread_attr_setstacksize(&attr, SMALL), 0);
 	for (unsigned i = 0; i < MANY; i++) {
 		g[i].blocks = i % 8 != 0;
 		guest_make(&g[i], i % 3 == 0 ? RT_STACK_OWNED : 0, false);
-		thread[i] = start_thread(run_guest, &g[i]);
+		ck_assert_int_eq(
+		    pthread_create(&thread[i], &attr, run_guest, &g[i]), 0);
 	}
+	pthread_attr_destroy(&attr);
 	for (unsigned i = 0; i < MANY; i++)
 		await_at_least(&g[i].job.running, 1);
 	must(rt_gc());

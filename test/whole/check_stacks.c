@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "runtime/os/settings.h"
 #include "gc/mark/stacks.h"
 #include "gc/mark/work.h"
 #include "test/harness/fault.h"
@@ -60,6 +61,30 @@ static void fill(void)
 {
 	for (unsigned i = 0; i < WORDS; i++)
 		words[i] = (uintptr_t)rt_alloc(48);
+}
+
+GROUP(structs, .setup = begin, .timeout = 60);
+
+TEST(a_longer_struct_is_taken_if_the_rest_is_zero)
+{
+	struct {
+		rt_stack_desc d;
+		unsigned char more[16];
+	} longer = {.d = words_desc(RT_STACK_DOWN)};
+	rt_stack *s;
+
+	longer.d.struct_size = sizeof longer;
+	s = heap_stack(&longer.d);
+	ck_assert_ptr_nonnull(s);
+	must(rt_stack_unregister(s));
+	for (unsigned i = 0; i < sizeof longer.more; i++) {
+		longer.more[i] = 1;
+		ck_assert_int_eq(rt_stack_register(&longer.d, &s), RT_EINVAL);
+		longer.more[i] = 0;
+	}
+	// No version is so long.
+	longer.d.struct_size = SETTINGS_MAX_STRUCT + 1;
+	ck_assert_int_eq(rt_stack_register(&longer.d, &s), RT_EINVAL);
 }
 
 GROUP(parts, .setup = begin, .timeout = 60);

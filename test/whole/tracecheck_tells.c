@@ -289,7 +289,6 @@ TEST(overflow_and_helpers_change_nothing, .n = 4)
 	work_limit(UINT32_MAX);
 }
 
-// An object with many references needs a table.
 // Around the number of words up to which the library needs no memory.
 TEST(each_number_of_words_has_room, .n = 4)
 {
@@ -303,6 +302,7 @@ TEST(each_number_of_words_has_room, .n = 4)
 	ck_assert_uint_eq(report(), n <= 64 ? n : 65);
 }
 
+// An object with many references needs a table.
 TEST(a_large_object_is_looked_at)
 {
 	enum { N = 5000 };
