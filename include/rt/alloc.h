@@ -343,8 +343,8 @@ RT_API void *rt_alloc_aligned(int kind, size_t align, size_t n);
  * out.  It returns how many it wrote.  That is less than count if memory runs
  * out, a collection becomes due, free pages must be released for the memory
  * limit, or memory of the dead must be freed first (rt_config.sweep).  If n is
- * above 32760, it is at most 1.  Returns 0 where rt_alloc_kind returns NULL, and
- * if count is 0 or out is null.
+ * above 32760, it is at most 1.  Returns 0 where rt_alloc_kind returns NULL,
+ * and if count is 0 or out is null.
  *
  * It collects only before the first object.  The collector does not know of
  * out.  So before the thread polls again, the objects must be in a root, or out

@@ -389,7 +389,7 @@ typedef struct rt_config {
 	 * These see no difference to 0, and the heap goal is the same once all
 	 * is swept.  A collection for an allocation that found no memory, or
 	 * during rt_drop_now, sweeps in its stop.  The thread is made for the
-	 * first such sweep, if not before, even if scavenge is 0.  Default 1.
+	 * first such sweep, if not before, even if scavenge is 0.  Default 0.
 	 */
 	uint8_t sweep;
 
@@ -420,13 +420,12 @@ RT_API void rt_config_init_sized(rt_config *c, size_t size);
  * The names are align8 past_end huge_pages populate double_check gc_threads
  * max_procs heap_min heap_headroom max_heap gc_cpu_limit cgroup scavenge idle_s
  * sweep stop_grace_us stop_signal gctrace scavtrace, and for finding errors
- * checkmark
- * clobberfree gcstress poison guard_large guard_small tracecheck.  Values have
- * the ranges of rt_config.  heap_min, heap_headroom and max_heap are sizes.  A
- * size is a decimal number of bytes, or one followed by B, KiB, MiB, GiB or
- * TiB; other values are decimal numbers, which may be negative in RTDEBUG.  An
- * empty variable counts as unset.  Of several items of one name, the last
- * counts.
+ * checkmark clobberfree gcstress poison guard_large guard_small tracecheck.
+ * Values have the ranges of rt_config.  heap_min, heap_headroom and max_heap
+ * are sizes.  A size is a decimal number of bytes, or one followed by B, KiB,
+ * MiB, GiB or TiB; other values are decimal numbers, which may be negative in
+ * RTDEBUG.  An empty variable counts as unset.  Of several items of one name,
+ * the last counts.
  *
  * An item with an unknown name, or with a value that is no number or out of
  * range, changes nothing.  Neither does a variable of more than 4095

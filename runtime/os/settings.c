@@ -28,7 +28,6 @@ static const rt_config defaults = {
     .gc_cpu_limit = 50,
     .cgroup = 1,
     .scavenge = 1,
-    .sweep = 1,
     .idle_s = 5,
 };
 
