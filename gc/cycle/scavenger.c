@@ -41,7 +41,7 @@ static void finish_sweep(struct rt_proc *p)
 static void pause_for(struct scavturn *turn, struct rt_proc *p, uint64_t ns)
 {
 	uint64_t start = nanotime();
-	uint64_t passed = 0;
+	uint64_t now = start, passed = 0;
 
 	do {
 		note_clear(&scavenger.pause);
@@ -53,9 +53,11 @@ static void pause_for(struct scavturn *turn, struct rt_proc *p, uint64_t ns)
 			proc_block(p);
 		}
 		if (!note_sleep(&scavenger.pause, ns - passed))
-			break; // also if a clock is refused
-		passed = base_sub_sat(nanotime(), start);
-	} while (passed < ns);
+			break;
+		now = nanotime();
+		passed = base_sub_sat(now, start);
+		// Without a clock a wake ends the pause: it might never end.
+	} while (now != 0 && passed < ns);
 	scavturn_slept(turn, start, nanotime());
 }
 
