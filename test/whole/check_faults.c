@@ -4,9 +4,10 @@
 //
 // A scenario does something with a heap.  For each sort of call its 1st, 2nd,
 // 3rd ... call is refused, once or from then on, until a run meets no refusal.
-// So every call that a scenario makes has been refused.  The last test wants
-// every place in the library that calls the system to be among them.
-// RT_STRESS_SECONDS=1 tries each errno at each call; otherwise they take turns.
+// After the 16th some are passed over, because most calls are alike then.  The
+// last test wants every place in the library that calls the system to be among
+// those refused.  With RT_STRESS_SECONDS=1 no call is passed over, and each
+// errno is tried at each call; otherwise they take turns.
 #define _GNU_SOURCE 1
 
 #include <errno.h>
@@ -23,10 +24,12 @@
 
 #include "gc/mark/crew.h"
 #include "gc/mark/work.h"
+#include "gc/host/slices.h"
 #include "runtime/pages/hugepages.h"
 #include "runtime/spans/mcache.h"
 #include "runtime/os/oscall.h"
 #include "runtime/os/persistent.h"
+#include "runtime/os/settings.h"
 #include "runtime/base/sizeclass.h"
 #include "runtime/os/sysmem.h"
 #include "runtime/os/throw.h"
@@ -36,6 +39,7 @@
 #include "test/harness/fault.h"
 #include "test/harness/heap.h"
 #include "test/harness/recount.h"
+#include "test/harness/schedpoint.h"
 #include "test/whole/faults.h"
 
 static const char *const mode_names[] = {"once", "from then on",
@@ -287,12 +291,23 @@ static void setup(void)
 	rt_set_warn_handler(on_warning, NULL);
 }
 
+static bool is_thorough(void)
+{
+	return env_u64("RT_STRESS_SECONDS", 0) != 0;
+}
+
+// step returns how many calls further the next refusal is.
+static uint64_t step(uint64_t nth)
+{
+	return HEAP_CUT + (is_thorough() ? 0 : nth / 16);
+}
+
 // each_call refuses one call after the other.
 static uint64_t each_call(unsigned variant, uint64_t *pages)
 {
 	uint64_t runs = 0;
 
-	for (trial.nth = 1;; trial.nth += HEAP_CUT) {
+	for (trial.nth = 1;; trial.nth += step(trial.nth)) {
 		trial.error =
 		    errnos[(trial.nth + variant) % RT_ARRAY_LEN(errnos)];
 		runs++;
@@ -306,8 +321,7 @@ GROUP(faults, .setup = setup, .timeout = 600);
 
 TEST(each_call_may_be_refused, .n = SCENARIOS - 2 * SANITIZED)
 {
-	unsigned variants =
-	    env_u64("RT_STRESS_SECONDS", 0) == 0 ? 1 : RT_ARRAY_LEN(errnos);
+	unsigned variants = is_thorough() ? RT_ARRAY_LEN(errnos) : 1;
 	uint64_t runs = 0, pages;
 
 	trial.scenario = &scenarios[_i];
@@ -431,7 +445,101 @@ TEST(what_finds_the_main_stack_may_be_refused)
 	end();
 }
 
+// ---- sweeping ----
+
+GROUP(sweeping, .setup = setup, .timeout = 2 * AWAIT_SECONDS);
+
+static void *unswept; // an object
+
+static void *free_unswept(void *arg)
+{
+	ck_assert_int_eq(rt_thread_attach(RT_THREAD_EXACT), RT_OK);
+	ck_assert_int_eq(rt_free(unswept), RT_OK);
+	ck_assert_int_eq(rt_thread_detach(), RT_OK);
+	return arg;
+}
+
+static void *sweep_rest(void *arg)
+{
+	ck_assert_int_eq(rt_thread_attach(RT_THREAD_EXACT), RT_OK);
+	slices_rest(rt_thread_tls);
+	ck_assert_int_eq(rt_thread_detach(), RT_OK);
+	return arg;
+}
+
+// Where a thread that sweeps is held, what another one does meanwhile, and
+// where that waits for the first.
+static const struct meeting {
+	enum schedpoint held, waits;
+	void *(*fn)(void *);
+} meetings[] = {
+    {SCHED_SWEEP_SPAN, SCHED_SWEEP_ENSURE_WAIT, free_unswept},
+    {SCHED_SWEPT_FOLLOW, SCHED_SWEPT_AWAIT, sweep_rest},
+};
+
+static void await_passed(enum schedpoint at, uint64_t times)
+{
+	uint64_t end = nanotime() + AWAIT_SECONDS * UINT64_C(1000000000);
+
+	while (schedpoint_passed(at) < times) {
+		ck_assert_msg(nanotime() < end, "no thread came to %s",
+			      schedpoint_name(at));
+		sched_yield();
+	}
+}
+
+static void await_held(enum schedpoint at)
+{
+	uint64_t end = nanotime() + AWAIT_SECONDS * UINT64_C(1000000000);
+
+	while (!schedpoint_held(at)) {
+		ck_assert_msg(nanotime() < end, "no thread came to %s",
+			      schedpoint_name(at));
+		sched_yield();
+	}
+}
+
+// meet makes two threads meet.  The second one may not sleep until the first
+// goes on.
+static void meet(const struct meeting *m)
+{
+	uint64_t before = schedpoint_passed(m->waits);
+	pthread_t sweeper, other;
+
+	schedpoint_hold(m->held);
+	sweeper = start_thread(sweep_rest, NULL);
+	await_held(m->held);
+	fault_fail(trial.kind, 1, UINT64_MAX, EINTR);
+	other = start_thread(m->fn, NULL);
+	await_passed(m->waits, before + 3);
+	ck_assert_uint_ge(disarm(), 2);
+	schedpoint_release(m->held);
+	join_thread(sweeper);
+	join_thread(other);
+}
+
+// A thread that needs a span that another one sweeps, or the end of a sweep
+// that another one ends, waits for it even if it may not sleep.
+TEST(a_sleep_in_a_sweep_may_be_refused, .n = RT_ARRAY_LEN(meetings))
+{
+	trial.scenario = &scenarios[0];
+	trial.kind = OSCALL_FUTEX_WAIT;
+	ck_assert_uint_eq(begin(), 0);
+	settings.gc_threads = 0;
+	unswept = rt_alloc_uncollectable(RT_NOSCAN, 1 << 20);
+	ck_assert_ptr_nonnull(unswept);
+	leave_unswept(); // nothing but the object
+	schedpoint_watch();
+	must(rt_blocking_enter());
+	meet(&meetings[_i]);
+	must(rt_blocking_leave());
+	in_order();
+	end();
+}
+
 // ---- everything at once ----
+
+GROUP(everything, .setup = setup, .timeout = 600);
 
 // Nothing in a collection needs the system: all calls are refused, and no
 // object is lost.

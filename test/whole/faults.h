@@ -15,7 +15,7 @@ enum {
 	NWIDE = 4,	// enough to call helpers for
 	MAX_NTH = 5000, // more calls than a scenario makes of a sort
 	CHILD_HIT = 42, // exit status
-	SCENARIOS = 38,
+	SCENARIOS = 39,
 };
 
 // How a run is refused.
@@ -94,6 +94,9 @@ void check_helpers(void);
 // what is free.  scavenger_runs tells whether it exists.
 unsigned act_scavenger(void);
 bool scavenger_runs(void);
+
+// leave_unswept collects, and leaves sweeping to the threads.
+void leave_unswept(void);
 
 // Those of faults_objects.c.
 unsigned act_handles(void);

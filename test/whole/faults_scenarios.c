@@ -22,6 +22,7 @@
 #include "gc/mark/work.h"
 #include "gc/cycle/scavenger.h"
 #include "gc/cycle/scavturn.h"
+#include "gc/host/supply.h"
 #include "runtime/pages/hugepages.h"
 #include "runtime/spans/mcache.h"
 #include "runtime/os/oscall.h"
@@ -419,17 +420,20 @@ bool scavenger_runs(void)
 	return atomic_u32_load_relaxed(&scavenger.runs) != 0;
 }
 
-// await_released ends each pause of the scavenger as soon as it begins.  A
-// clock would be one more call to be refused.
+// await_released ends each pause of the scavenger as soon as it begins: without
+// a clock, a wake does that.  Otherwise a clock that was refused before may
+// have made it long.
 static void await_released(void)
 {
 	enum { NAP_NS = 100000, NAPS = AWAIT_SECONDS * 10000 };
 
+	fault_fail(OSCALL_CLOCK, 1, UINT64_MAX, EINVAL);
 	for (unsigned i = 0; free_pages() >= 1 << 20; i++) {
 		require(i < NAPS, "nothing is released");
 		note_wake(&scavenger.pause);
 		sleep_ns(NAP_NS);
 	}
+	fault_fail(OSCALL_CLOCK, 1, 0, 0);
 }
 
 // take_idle_turns does what the scavenger does for an idle program, which this
@@ -448,12 +452,13 @@ static void take_idle_turns(void)
 	require(turn.idle, "the program counts as active");
 }
 
-// A scavenger that may release pages does, whatever else it is refused.
+// A scavenger that may release pages does, whatever else it is refused.  A
+// trial that refuses clocks is left alone until its calls are granted again.
 unsigned act_scavenger(void)
 {
 	unsigned failed = make_garbage(6);
 
-	if (scavenger_runs() && may_release())
+	if (scavenger_runs() && may_release() && trial.kind != OSCALL_CLOCK)
 		await_released();
 	take_idle_turns();
 	return failed;
@@ -465,6 +470,47 @@ static void check_scavenger(void)
 	require(scavenger_runs(), "no scavenger");
 	require(make_garbage(6) == 0, "no garbage");
 	await_released();
+}
+
+void leave_unswept(void)
+{
+	uint8_t usual = settings.sweep;
+
+	settings.sweep = 2;
+	supply_collect(proc_self(), ASK_FORCED);
+	settings.sweep = usual;
+}
+
+static unsigned make_unswept(void)
+{
+	unsigned failed = 0;
+
+	for (unsigned i = 0; i < 4; i++)
+		failed += !rt_alloc_noscan_uninit(1 << 20);
+	leave_unswept();
+	return failed;
+}
+
+// The program sweeps alone, and then beside the library's thread, which it may
+// get.
+static unsigned act_sweep(void)
+{
+	int usual = settings.gc_threads;
+	unsigned failed;
+
+	settings.gc_threads = 0;
+	failed = make_unswept() + act_large();
+	settings.gc_threads = usual;
+	failed += make_unswept() + act_large();
+	act_gc();
+	return failed;
+}
+
+static void check_sweep(void)
+{
+	require(make_unswept() == 0, "no garbage");
+	require(scavenger_runs(), "no thread sweeps");
+	require(live() == 0, "an object is left");
 }
 
 // Chunks are full of live objects, and then a part of them is released.
@@ -763,6 +809,7 @@ const struct scenario scenarios[SCENARIOS] = {
     {"a guarded life", prepare_few, act_life, NULL, 2, false},
     {"memory limit", NULL, act_limit, NULL, 0, false},
     {"scavenger", NULL, act_scavenger, check_scavenger, 0, true},
+    {"sweeping beside the program", NULL, act_sweep, check_sweep, 0, false},
     {"handles", NULL, act_handles, NULL, 0, false},
     {"root callbacks", NULL, act_root_fns, NULL, 0, false},
     {"formats of ranges", NULL, act_formats, NULL, 0, false},
