@@ -288,6 +288,37 @@ TEST(destructors_run_once_for_each_object, .n = 2)
 	heap_healthy();
 }
 
+static bool unswept_in_drop;
+
+static void collect_in_drop(void *obj, size_t size, void *arg)
+{
+	(void)obj, (void)size, (void)arg;
+	if (dropped++ != 0)
+		return;
+	collect_only();
+	unswept_in_drop = sweep_left();
+}
+
+// rt_drop_now works on spans that are swept, so a collection that one of its
+// destructors makes sweeps in its stop.
+TEST(a_collection_during_rt_drop_now_sweeps_in_its_stop)
+{
+	int kind = kind_make(.name = "collecting", .layout = RT_LAYOUT_WORDS,
+			     .flags = RT_KIND_DROP, .drop = collect_in_drop);
+
+	dropped = 0;
+	unswept_in_drop = true;
+	must(rt_gc());
+	for (size_t i = 0; i < PER_MIB; i++)
+		ck_assert_ptr_nonnull(rt_alloc_kind(kind, OBJECT));
+	must(rt_drop_now(kind, NULL, NULL));
+	ck_assert_uint_eq(dropped, PER_MIB);
+	ck_assert(!unswept_in_drop);
+	must(rt_gc());
+	must(rt_kind_unregister(kind));
+	heap_healthy();
+}
+
 // ---- destructors beside sweepers ----
 
 enum { DYING = 8000 / HEAP_CUT };
