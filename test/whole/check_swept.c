@@ -152,6 +152,22 @@ TEST(the_heap_does_not_grow_while_something_is_unswept, .n = 2)
 	heap_healthy();
 }
 
+// A large object is earned even if the heap has room for it.
+TEST(a_large_object_sweeps_though_pages_are_free)
+{
+	uint64_t left;
+
+	must(rt_gc());
+	fill(10);
+	drop(2);
+	collect_only();
+	left = atomic_u64_load_relaxed(&sweep.left);
+	ck_assert(sweep_left());
+	ck_assert_ptr_nonnull(rt_alloc_noscan(MIB));
+	ck_assert_uint_ne(atomic_u64_load_relaxed(&sweep.left), left);
+	heap_healthy();
+}
+
 // A large object that grows where it is has to be earned as a new one.
 TEST(growth_in_place_sweeps)
 {
@@ -387,11 +403,16 @@ static const struct {
     {1000, 80 << 20}, {-1, 80 << 20},  {-1, 50 << 20},
 };
 
-// goal_after returns the goal of a heap that dropped 30 of 32 MiB.
-static uint64_t goal_after(int mode, int percent, int64_t limit)
+struct finding {
+	uint64_t goal, held;
+};
+
+// find returns what is known of a heap that dropped 30 of 32 MiB.
+static struct finding find(int mode, int percent, int64_t limit)
 {
 	rt_config c = config(mode, 0);
-	uint64_t found, at_first;
+	struct finding found;
+	uint64_t at_first;
 
 	c.gc_percent = 100;
 	c.heap_min = 1 << 20;
@@ -406,8 +427,8 @@ static uint64_t goal_after(int mode, int percent, int64_t limit)
 	at_first = goal();
 	ck_assert_uint_gt(at_first, 2 * MIB);
 	slices_rest(rt_thread_tls);
-	found = goal();
-	ck_assert_uint_le(at_first, found);
+	found = (struct finding){goal(), pacer.found.held};
+	ck_assert_uint_le(at_first, found.goal);
 	heap_healthy();
 	must(rt_fini());
 	free(table);
@@ -418,8 +439,11 @@ static uint64_t goal_after(int mode, int percent, int64_t limit)
 // Until then it is at most that.
 TEST(the_goal_is_that_of_a_sweep_in_the_stop, .n = RT_ARRAY_LEN(rules))
 {
-	ck_assert_uint_eq(goal_after(2, rules[_i].percent, rules[_i].limit),
-			  goal_after(0, rules[_i].percent, rules[_i].limit));
+	struct finding beside = find(2, rules[_i].percent, rules[_i].limit);
+	struct finding in_stop = find(0, rules[_i].percent, rules[_i].limit);
+
+	ck_assert_uint_eq(beside.goal, in_stop.goal);
+	ck_assert_uint_eq(beside.held, in_stop.held);
 }
 
 static uint64_t cycles(void)
@@ -531,10 +555,11 @@ TEST(a_program_collects_as_often, .n = 2)
 {
 	struct course in_stop = run(config(0, 0));
 	struct course beside = run(config(2, _i));
+	uint64_t some = in_stop.cycles / 10; // of about 70
 
 	ck_assert_uint_gt(in_stop.cycles, 20);
-	ck_assert_uint_ge(beside.cycles + 2, in_stop.cycles);
-	ck_assert_uint_le(beside.cycles, in_stop.cycles + 2);
+	ck_assert_uint_ge(beside.cycles + some, in_stop.cycles);
+	ck_assert_uint_le(beside.cycles, in_stop.cycles + some);
 	ck_assert_uint_le(beside.sys, in_stop.sys + 4 * MIB);
 }
 
