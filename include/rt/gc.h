@@ -154,6 +154,11 @@ RT_API int rt_free_os_memory(void);
  * previous one; NULL restores the default.  A thread that has already looked up
  * the old handler may still call it after the replacement.  Handlers belong to
  * the process: rt_fini leaves them set, and the next heap has them.
+ *
+ * An allocation during which a handler, or a ready callback (rt/final.h),
+ * detaches its thread returns NULL, even if the thread is attached again.
+ * While the thread is detached, its stack keeps nothing alive.  So an object
+ * that rt_realloc was to resize, and that nothing else kept alive, may be gone.
  */
 
 /*
