@@ -26,10 +26,14 @@ RT_API int rt_gc(void);
 
 /*
  * rt_heap_live returns the bytes that the last collection found alive, plus
- * those allocated since.  It is one load, so a host may read it in a loop.  The
- * last allocations of each thread, at most 32 KiB, may not count yet.  Free
- * slots that a thread has taken for its inline allocation count already: at
- * most 8 KiB for each size class and kind that it allocates.  The metric
+ * those allocated since, less those freed by hand.  It is one load, so a host
+ * may read it in a loop.  The last allocations of each thread, at most 33 KiB,
+ * may not count yet, and what it has freed last, at most 64 KiB, may still
+ * count.  Free slots that a thread has taken for its inline allocation count
+ * already: at most 8 KiB for each size class and kind that it allocates, where
+ * rt_alloc_noscan_uninit is a kind of its own.  After a collection or an exact
+ * read of statistics the answer is exact until a thread allocates or frees.
+ * Typed objects (rt_alloc_typed) that were freed count until then.  The metric
  * /gc/heap/live:bytes is only what the last collection found.  Dead objects
  * that wait for their destructor do not count.
  *
