@@ -9,10 +9,11 @@
 # The script prints the inline sequences (inline.sh), and then the instructions
 # of workloads for each unit of work.  It counts between peer_start and
 # peer_stop: the workload's own loop, and everything that the library does for
-# it.  The heap collects only when it is told to, and has no helper threads.  A
-# good result is no more than before the change.  If RT_OLD is a tree,
-# configured and built, of another version of this library, a second column
-# counts that one, and a third has the ratio.
+# it.  The heap collects only when it is told to, and has no helper threads.
+# Then it prints millions of instructions of programs whose heap collects when
+# it is due.  A good result is no more than before the change.  If RT_OLD is a
+# tree, configured and built, of another version of this library, a second
+# column counts that one, and a third has the ratio.
 #
 # Run it in the directory of the build.  It exits with 77 if there is no
 # valgrind, or if the library cannot run under it.
@@ -98,13 +99,31 @@ items() {
 	END
 }
 
-# profile PROGRAM ARGUMENT... prints the instructions of all measured parts.
-# callgrind writes a profile whenever a part ends.
+# programs prints the same for programs.  The unit is a million instructions.
+programs() {
+	cat <<-'END'
+		1000000 trees 12 1 top
+		1000000 trees 12 1 bottom
+		1000000 gcbench 12
+		1000000 interp 40
+		1000000 mix 1
+		1000000 hash 20000
+		1000000 arrays 256
+		1000000 phases 4 4
+		1000000 messages 20000 256
+		1000000 messages 20000 1024
+		1000000 larson 1 1000 16 264
+		1000000 stack 10000
+	END
+}
+
+# profile PROGRAM ARGUMENT... prints the instructions of all measured parts, with
+# RTGC as gc says.  callgrind writes a profile whenever a part ends.
 profile() {
 	program=$work/$1
 	shift
 	rm -f "$work"/profile*
-	RTGC=off RTDEBUG=gc_threads=0 valgrind --tool=callgrind \
+	RTGC=$gc RTDEBUG=gc_threads=0 valgrind --tool=callgrind \
 		--zero-before='peer_start*' --dump-before='peer_stop*' \
 		--callgrind-out-file="$work/profile" "$program" "$@" \
 		>"$work/log" 2>&1 || {
@@ -126,8 +145,10 @@ profile_of() {
 	profile "$program-$heap" "$@"
 }
 
+# count GC LIST prints the counts of what LIST prints.
 count() {
-	items | while read -r units program arguments; do
+	gc=$1
+	"$2" | while read -r units program arguments; do
 		# shellcheck disable=SC2086 # a list of arguments
 		new=$(profile_of rtheap-count "$program" $arguments)
 		# shellcheck disable=SC2086 # a list of arguments
@@ -153,9 +174,11 @@ main() {
 	}
 	printf '%-38s %12s\n' "one inline allocation" instructions
 	awk '{ printf "%-38s %12s\n", $1 ", " $2, $3 }' "$work/inline"
-	printf '\n%-38s %12s%s\n' "a unit of a workload" instructions \
-		"${RT_OLD:+          old  ratio}"
-	count
+	columns=${RT_OLD:+"          old  ratio"}
+	printf '\n%-38s %12s%s\n' "a unit of a workload" instructions "$columns"
+	count off items
+	printf '\n%-38s %12s%s\n' "a program" millions "$columns"
+	count 100 programs
 }
 
 main

@@ -4,7 +4,7 @@
 #include <err.h>
 #include <stdio.h>
 
-enum { PAIRS = 100, BATCH = 64, BATCHES = 10, PAGE = 4096 };
+enum { PAIRS = 30, BATCH = 64, BATCHES = 10, PAGE = 4096 };
 
 struct pair {
 	char *name;
@@ -78,7 +78,7 @@ int main(void)
 	if (rt_gc() < 0 || rt_read_memstats(&m) < 0)
 		errx(1, "no collection");
 	printf("the last is %s; numbers keep %s\n", pairs[PAIRS - 1].name,
-	       m.heap_alloc < PAIRS * 500 ? "nothing" : "much");
+	       m.heap_alloc < PAIRS * 1000 ? "nothing" : "much");
 	for (struct cell *c = cells; c; c = c->next)
 		n++;
 	printf("cells: %s\n",

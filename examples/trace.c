@@ -21,7 +21,7 @@ struct cons {
 struct machine {
 	struct object base;
 	size_t top;
-	struct object *stack[1000];
+	struct object *stack[50];
 };
 
 static int object_kind;
@@ -71,7 +71,7 @@ int main(void)
 	d.trace = trace;
 	must(object_kind = rt_kind_register(&d));
 	vm = (struct machine *)make(MACHINE, sizeof *vm);
-	for (vm->top = 0; vm->top < 1000; vm->top++) {
+	for (vm->top = 0; vm->top < 50; vm->top++) {
 		struct cons *c = (struct cons *)make(CONS, sizeof *c);
 
 		vm->stack[vm->top] = &c->base;
@@ -82,7 +82,7 @@ int main(void)
 	must(rt_read_memstats(&m));
 	printf("%zu of %lu objects can be reached, %s others are left\n",
 	       1 + 2 * vm->top, m.mallocs,
-	       m.heap_objects < 99 ? "few" : "many");
+	       m.heap_objects < 50 ? "few" : "many");
 	must(rt_fini());
 	return fflush(stdout) ? 1 : 0;
 }

@@ -17,7 +17,8 @@ struct object {
 	struct object *item[1]; // n of them
 };
 
-static rt_type items, bytes; // two words, and then references, or bytes
+static rt_type items, bytes;	    // two words, and then references, or bytes
+static const uint64_t each[] = {1}; // bit 0: word 0 of an item
 static const struct vm_class vector = {"vector", &items},
 			     text = {"text", &bytes};
 
@@ -29,9 +30,8 @@ static void must(int error)
 
 static void begin_types(void)
 {
-	static const uint64_t each[] = {1}; // bit 0: word 0 of an element
-
 	items.struct_size = bytes.struct_size = sizeof items;
+	bytes.name = text.name; // for reports
 	items.size = bytes.size = offsetof(struct object, item);
 	items.tail_size = items.tail_ptrdata = sizeof(struct object *);
 	items.tail_bitmap = each;

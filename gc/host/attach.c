@@ -69,6 +69,7 @@ static bool attach_block(struct rt_proc *p)
 		return false;
 	}
 	rt_thread_tls = &mc->thread;
+	door_attachments++;
 	schedpoint(SCHED_ATTACH_BLOCK);
 	proc_set_thread(p, &mc->thread);
 	schedpoint(SCHED_ATTACH_BLOCK_KNOWN);

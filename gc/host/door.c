@@ -3,6 +3,8 @@
 
 struct door door;
 
+__thread uint64_t door_attachments;
+
 int door_refusal(const struct rt_thread *t)
 {
 	return door_ready() && !t->p ? RT_EPERM : RT_ESTATE;

@@ -92,15 +92,16 @@ void *resize_object(struct rt_thread *t, void *p, const struct object *o,
 		    size_t n)
 {
 	struct want w = {.n = n, .kind = o->kind};
+	const uint64_t attachments = door_attachments;
 	void *to;
 
 	RT_ASSERT(t == rt_thread_tls);
 	if (fits(o, n) && resize_in_place(t->p, o, n))
 		return p;
 	to = supply_request(t, &w);
-	// If there is no new object, t may be gone: a handler of the host may
-	// have detached the thread.
-	if (!to && !door_may_go_on(t))
+	// If there is no new object, t and the old one may be gone: a handler
+	// of the host may have detached the thread.
+	if (!to && !door_stayed(t, attachments))
 		return NULL;
 	if (RT_UNLIKELY(was_dropped(p, o))) {
 		if (to)

@@ -389,6 +389,7 @@ static void *take_collected(struct rt_mcache *mc, struct want *w)
 // after that.  In a no-GC stretch it neither collects nor calls the handler.
 static RT_NOINLINE void *take_short(struct rt_mcache *mc, struct want *w)
 {
+	const uint64_t attachments = door_attachments;
 	void *v;
 
 	if (door_nogc())
@@ -397,7 +398,7 @@ static RT_NOINLINE void *take_short(struct rt_mcache *mc, struct want *w)
 		v = take_collected(mc, w);
 	while (!v && (w->stack || kinds_exists(w->kind)) &&
 	       handlers_ask_oom(w->n, __builtin_frame_address(0)) &&
-	       door_may_go_on(&mc->thread) && !door_nogc());
+	       door_stayed(&mc->thread, attachments) && !door_nogc());
 	return v;
 }
 
@@ -463,6 +464,7 @@ void *supply_object(struct rt_mcache *mc, struct want *w)
 
 void *supply_request(struct rt_thread *t, struct want *w)
 {
+	const uint64_t attachments = door_attachments;
 	bool warned;
 
 	RT_ASSERT(t == rt_thread_tls);
@@ -475,13 +477,13 @@ void *supply_request(struct rt_thread *t, struct want *w)
 	safepoint_poll(t);
 	warned = handlers_warn_pending();
 	if (finalize_tell() || warned) {
-		if (!door_may_go_on(t))
+		if (!door_stayed(t, attachments))
 			return NULL;
 		w->dry = false; // the handler may have allocated
 	}
 	supply_collect_before_object(t->p, w->n);
 	if (handlers_tell_notices()) {
-		if (!door_may_go_on(t))
+		if (!door_stayed(t, attachments))
 			return NULL;
 		w->dry = false;
 	}

@@ -26,10 +26,14 @@ RT_API int rt_gc(void);
 
 /*
  * rt_heap_live returns the bytes that the last collection found alive, plus
- * those allocated since.  It is one load, so a host may read it in a loop.  The
- * last allocations of each thread, at most 32 KiB, may not count yet.  Free
- * slots that a thread has taken for its inline allocation count already: at
- * most 8 KiB for each size class and kind that it allocates.  The metric
+ * those allocated since, less those freed by hand.  It is one load, so a host
+ * may read it in a loop.  The last allocations of each thread, at most 33 KiB,
+ * may not count yet, and what it has freed last, at most 64 KiB, may still
+ * count.  Free slots that a thread has taken for its inline allocation count
+ * already: at most 8 KiB for each size class and kind that it allocates, where
+ * rt_alloc_noscan_uninit is a kind of its own.  After a collection or an exact
+ * read of statistics the answer is exact until a thread allocates or frees.
+ * Typed objects (rt_alloc_typed) that were freed count until then.  The metric
  * /gc/heap/live:bytes is only what the last collection found.  Dead objects
  * that wait for their destructor do not count.
  *
@@ -154,6 +158,11 @@ RT_API int rt_free_os_memory(void);
  * previous one; NULL restores the default.  A thread that has already looked up
  * the old handler may still call it after the replacement.  Handlers belong to
  * the process: rt_fini leaves them set, and the next heap has them.
+ *
+ * An allocation during which a handler, or a ready callback (rt/final.h),
+ * detaches its thread returns NULL, even if the thread is attached again.
+ * While the thread is detached, its stack keeps nothing alive.  So an object
+ * that rt_realloc was to resize, and that nothing else kept alive, may be gone.
  */
 
 /*

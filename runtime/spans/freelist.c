@@ -13,7 +13,8 @@
 // The state of the shared lists, beside their heads.
 static struct {
 	struct mutex lock;
-	bool any; // some list is not empty
+	bool any;		     // some list is not empty
+	uint32_t n[SPANCLASS_COUNT]; // slots on each list
 } shared = {.lock = RT_MUTEX_INIT(LOCKRANK_FREELIST)};
 
 atomic_ptr freelist_shared[SPANCLASS_COUNT];
@@ -39,6 +40,7 @@ static uintptr_t new_secret(void)
 void freelist_init(void)
 {
 	memset(freelist_shared, 0, sizeof freelist_shared);
+	memset(shared.n, 0, sizeof shared.n);
 	shared.any = false;
 	freelist_secret = new_secret();
 	freelist_careful = spoil_on() || poison_memcheck;
@@ -139,19 +141,27 @@ static struct freelist_slot *shared_head(spanclass sc)
 	return atomic_ptr_load_relaxed(&freelist_shared[sc]);
 }
 
+// check_end ends the process if a list ends before its last slot.  Which slot
+// was overwritten is not known any more, so the report names the last one.
+static void check_end(const struct freelist *l)
+{
+	if (RT_UNLIKELY(!l->head && l->n != 0))
+		freelist_overwritten(l->tail);
+}
+
 void freelist_share(struct freelist *l, spanclass sc)
 {
 	struct freelist_slot *tail = l->tail;
 
-	if (!l->head) {
-		l->n = 0; // a write of 0 to a listed object may have cut it
+	check_end(l);
+	if (!l->head)
 		return;
-	}
 	look_up(tail);
 	mutex_lock(&shared.lock);
 	tail->next = shared_head(sc);
 	schedpoint(SCHED_FREELIST_SHARE);
 	atomic_ptr_store_relaxed(&freelist_shared[sc], l->head);
+	shared.n[sc] += l->n;
 	shared.any = true;
 	mutex_unlock(&shared.lock);
 	schedpoint(SCHED_FREELIST_SHARE_SPLICED);
@@ -185,15 +195,22 @@ static struct freelist_slot *cut(struct freelist *l,
 
 bool freelist_gather(struct freelist *l, spanclass sc)
 {
-	struct freelist_slot *chain;
+	struct freelist_slot *chain, *rest = NULL;
+	uint32_t n = 0;
 
 	RT_ASSERT(!l->head);
+	check_end(l);
 	mutex_lock(&shared.lock);
 	chain = shared_head(sc);
 	schedpoint(SCHED_FREELIST_GATHER);
-	if (chain)
-		atomic_ptr_store_relaxed(&freelist_shared[sc], cut(l, chain));
+	if (chain) {
+		rest = cut(l, chain);
+		atomic_ptr_store_relaxed(&freelist_shared[sc], rest);
+		n = shared.n[sc] -= l->n;
+	}
 	mutex_unlock(&shared.lock);
+	if (RT_UNLIKELY(!rest && n != 0))
+		freelist_overwritten(l->tail);
 	return chain != NULL;
 }
 
@@ -215,14 +232,23 @@ static void free_slot(struct freelist_slot *slot)
 		mcentral_push(s);
 }
 
-static uint32_t free_chain(struct freelist_slot *chain)
+// free_shared frees the slots of a shared list, and returns how many.  If they
+// are not as many as were shared, the link of the last one was overwritten with
+// 0, or that of one which is on no list any more.
+static uint32_t free_shared(spanclass sc)
 {
+	struct freelist_slot *chain = shared_head(sc), *last = chain;
 	uint32_t n = 0;
 
 	while (chain) {
+		last = chain;
 		free_slot(take_off(&chain));
 		n++;
 	}
+	if (RT_UNLIKELY(n != shared.n[sc]))
+		freelist_overwritten(last);
+	atomic_ptr_store_relaxed(&freelist_shared[sc], NULL);
+	shared.n[sc] = 0;
 	return n;
 }
 
@@ -234,13 +260,12 @@ bool freelist_free_shared(struct freelist_freed *freed)
 	for (uint32_t x = any ? kinds_mask() : 0; x; x &= x - 1)
 		for (unsigned c = 1; c < SIZECLASS_COUNT; c++) {
 			spanclass sc = spanclass_make(c, bits_ctz(x));
-			uint32_t n = free_chain(shared_head(sc));
+			uint32_t n = free_shared(sc);
 
 			freed->small[c] += n;
 			if (!freelist_is_used(sc))
 				freed->live +=
 				    (uint64_t)n * sizeclass_table[c].size;
-			atomic_ptr_store_relaxed(&freelist_shared[sc], NULL);
 		}
 	return any;
 }

@@ -16,11 +16,11 @@
 // the slot xor a secret.  The seal shows that the object was freed before.  A
 // thread that takes a slot from a list clears both words.  If it finds no seal,
 // the program has written to the object after rt_free, or to the one before it
-// on the list, and the process ends.  A write of 0 to word 0 cuts the list,
-// which only debug builds and rt_heap_verify notice.  The next collection finds
-// the slots behind it dead: it frees them, or their destructors become ready.
-// Uncollectable ones stay.  An object below FREELIST_MIN bytes has no room for
-// the two words.
+// on the list, and the process ends.  A write of 0 to word 0 cuts the list.  No
+// allocation from a list looks for that.  But lists know how many slots they
+// have, so the process ends when the thread has no more slots on its list and
+// looks at the shared one, and at the latest in the next flush.  An object
+// below FREELIST_MIN bytes has no room for the two words.
 #ifndef RUNTIME_SPANS_FREELIST_H
 #define RUNTIME_SPANS_FREELIST_H
 
@@ -46,7 +46,7 @@ static_assert(sizeof(struct freelist_slot) == FREELIST_MIN, "two words");
 struct freelist {
 	struct freelist_slot *head;
 	struct freelist_slot *tail; // has an effect only if head is not null
-	uint32_t n;		    // slots, or more if it was cut
+	uint32_t n; // slots; the program may have cut the chain shorter
 };
 
 // These two do not change while a heap lives.
@@ -101,7 +101,8 @@ RT_INLINE bool freelist_waits(spanclass sc)
 	return atomic_ptr_load_relaxed(&freelist_shared[sc]) != NULL;
 }
 
-// freelist_overwritten ends the process because a listed slot has no seal.
+// freelist_overwritten ends the process because a listed slot has no seal, or a
+// list ends before its last slot.
 RT_NORETURN void freelist_overwritten(const void *slot);
 
 RT_INLINE bool freelist_add(struct freelist *l, void *p)

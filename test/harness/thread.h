@@ -14,6 +14,20 @@ static inline pthread_t start_thread(void *(*fn)(void *), void *arg)
 	return thread;
 }
 
+// start_thread_on gives the thread a stack of its own size.
+static inline pthread_t start_thread_on(size_t stack_size, void *(*fn)(void *),
+					void *arg)
+{
+	pthread_attr_t attr;
+	pthread_t thread;
+
+	ck_assert_int_eq(pthread_attr_init(&attr), 0);
+	ck_assert_int_eq(pthread_attr_setstacksize(&attr, stack_size), 0);
+	ck_assert_int_eq(pthread_create(&thread, &attr, fn, arg), 0);
+	pthread_attr_destroy(&attr);
+	return thread;
+}
+
 // join_thread returns what the thread's function returned.
 static inline void *join_thread(pthread_t thread)
 {

@@ -52,10 +52,9 @@ enum axis {
 	CHOICES = 5, // at most, of an axis
 };
 
-// A program with a sanitizer has too much static data to scan it in each
-// collection.  Not every C library has a part that can be unloaded.
+// Not every C library has a part that can be unloaded.
 #if defined(__GLIBC__)
-enum { LIBRARIES_CHOICES = RT_TSAN || RT_ASAN ? 1 : 2 };
+enum { LIBRARIES_CHOICES = 2 };
 #else
 enum { LIBRARIES_CHOICES = 1 };
 #endif

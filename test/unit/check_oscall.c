@@ -453,17 +453,10 @@ TEST(the_first_thread_is_the_main_one)
 TEST(stack_bounds_hold_the_stack)
 {
 	size_t size = 4 << 20; // most of it beside large_local
-	pthread_attr_t attr;
-	pthread_t thread;
-	void *result;
 
 	ck_assert_int_eq(in_stack(0), 0);
-	pthread_attr_init(&attr);
-	ck_assert_int_eq(pthread_attr_setstacksize(&attr, size), 0);
-	ck_assert_int_eq(pthread_create(&thread, &attr, check_stack, &size), 0);
-	pthread_join(thread, &result);
-	ck_assert_ptr_null(result);
-	pthread_attr_destroy(&attr);
+	ck_assert_ptr_null(
+	    join_thread(start_thread_on(size, check_stack, &size)));
 }
 
 static unsigned key;

@@ -576,31 +576,65 @@ TEST(a_write_to_a_listed_object_ends_the_process,
 		alloc_words(o->n);
 }
 
-// A link that is 0 looks like the end of the list.  The next collection finds
-// the objects behind it.
-TEST(a_list_that_was_cut_is_collected, .n = 4,
-     .unless = SUITE_UNLESS(RT_DEBUG_BUILD, "not in a debug build"))
+// In what way a list is cut, and what then finds that it is too short.
+static const struct cut {
+	size_t n;	 // bytes of an object; 0: the type links
+	bool shared;	 // it is on the shared list
+	unsigned allocs; // objects that are allocated after the write
+	unsigned frees;	 // objects that are freed after that
+	enum finder finder;
+} cuts[] = {
+    {.n = 48, .finder = COLLECTION},
+    {.n = 48, .finder = EXACT_READ},
+    {.n = 3000, .shared = true, .finder = COLLECTION},
+    {.n = 48, .shared = true, .finder = EXACT_READ},
+    {.finder = COLLECTION},
+    {.shared = true, .finder = EXACT_READ},
+    {.n = 48, .allocs = 1, .finder = COLLECTION},
+    {.n = 48, .allocs = 1, .frees = 1, .finder = COLLECTION},
+    {.n = 48, .allocs = 1, .frees = FREELIST_MOST, .finder = EXACT_READ},
+    {.n = 48, .shared = true, .allocs = 60, .finder = COLLECTION},
+    {.n = 3000, .finder = ALLOCATION},
+    {.n = 48, .shared = true, .finder = ALLOCATION},
+};
+
+// A link that is 0 looks like the end of the list, but slots are missing.
+TEST(a_list_that_was_cut_ends_the_process, .n = RT_ARRAY_LEN(cuts),
+     .exit = DEATH_EXPECTED)
 {
-	heap_start_exact(heap_config(HEAP_QUIET));
-	write_word(free_many(48, _i % 2), 0);
-	if (_i / 2)
-		for (int i = 0; i < 1000; i++)
-			alloc_words(48);
-	rt_gc();
-	ck_assert_uint_eq(heap_healthy().heap_objects, 0);
+	const struct cut *c = &cuts[_i];
+	void *p[FREELIST_MOST];
+	rt_memstats m;
+
+	heap_begin();
+	for (unsigned i = 0; i < c->frees; i++)
+		p[i] = alloc_words(c->n);
+	write_word(free_many(c->n, c->shared), 0);
+	death_expect("rtheap: slot=#\n"
+		     "rtheap: fatal: list of freed objects was overwritten");
+	for (unsigned i = 0; i < c->allocs; i++)
+		alloc_words(c->n);
+	for (unsigned i = 0; i < c->frees; i++)
+		free_ok(p[i]);
+	if (c->finder == COLLECTION)
+		rt_gc();
+	if (c->finder == EXACT_READ)
+		rt_read_memstats(&m);
+	for (int i = 0; c->finder == ALLOCATION && i < 100000; i++)
+		alloc_words(c->n);
 }
 
-TEST(a_list_that_was_cut_at_its_beginning_is_a_list,
-     .unless = SUITE_UNLESS(RT_DEBUG_BUILD, "not in a debug build"))
+// The last link is 0 already.
+TEST(a_write_of_0_behind_the_last_object_changes_nothing)
 {
-	uintptr_t *p[10];
+	void *p[10];
 
 	heap_start_exact(heap_config(HEAP_QUIET));
 	for (size_t i = 0; i < RT_ARRAY_LEN(p); i++)
 		p[i] = alloc_words(48);
 	for (size_t i = 0; i < RT_ARRAY_LEN(p); i++)
 		free_ok(p[i]);
-	write_word(p[9], 0);
+	write_word(p[0], 0);
 	ck_assert_ptr_eq(alloc_words(48), p[9]);
 	rt_gc();
 	ck_assert_uint_eq(heap_healthy().heap_objects, 0);

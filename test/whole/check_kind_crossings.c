@@ -275,6 +275,22 @@ static unsigned by_callback(void)
 	    &kind_desc(.layout = RT_LAYOUT_TRACE, .trace = tell_all));
 }
 
+// by_callbacks leads to nodes by objects that have a size class.
+static unsigned by_callbacks(void)
+{
+	enum { EACH = 100 };
+	int kind = kind_make(.layout = RT_LAYOUT_TRACE, .trace = tell_all);
+	uint64_t **table = hold(rt_alloc(NODES / EACH * sizeof *table));
+
+	static_assert(NODES % EACH == 0, "no place is left over");
+	for (unsigned i = 0; i < NODES / EACH; i++) {
+		table[i] = rt_alloc_of(kind, EACH * 8);
+		ck_assert_ptr_nonnull(table[i]);
+		memcpy(table[i], &values[i * EACH], EACH * 8);
+	}
+	return NODES / EACH + 1;
+}
+
 static unsigned by_type(void)
 {
 	static const rt_type type = RT_TYPE_INIT(
@@ -305,6 +321,7 @@ static const struct way {
     {"a large typed row", by_typed_large, false},
     {"handles", by_handles, true},
     {"a callback", by_callback, false},
+    {"callbacks of smaller objects", by_callbacks, false},
     {"a type", by_type, false},
     {"a kind in a format", by_formatted_kind, false},
 };

@@ -9,6 +9,7 @@
 #include "test/harness/fault.h"
 #include "test/harness/heap.h"
 #include "test/whole/kinds.h"
+#include "test/harness/thread.h"
 
 GROUP(numbers, .timeout = 60);
 
@@ -92,13 +93,10 @@ static uint64_t mappings(void)
 	static const enum oscall calls[] = {OSCALL_MAP, OSCALL_RESERVE,
 					    OSCALL_COMMIT};
 	uint64_t n = 0;
-	pthread_t thread;
 
 	for (unsigned i = 0; i < RT_ARRAY_LEN(calls); i++)
 		fault_fail(calls[i], 1, 0, 0);
-	ck_assert_int_eq(pthread_create(&thread, NULL, use_eight_kinds, NULL),
-			 0);
-	ck_assert_int_eq(pthread_join(thread, NULL), 0);
+	run_thread(use_eight_kinds, NULL);
 	for (unsigned i = 0; i < RT_ARRAY_LEN(calls); i++)
 		n += fault_count(calls[i]);
 	return n;
@@ -432,9 +430,7 @@ TEST(kinds_begin_and_end_beside_each_other)
 			 RT_OK);
 	for (int i = 0; i < THREADS; i++) {
 		lists[i] = (void *)(uintptr_t)(rng_next(&r) & 0xffff);
-		ck_assert_int_eq(pthread_create(&thread[i], NULL,
-						make_and_end_kinds, &lists[i]),
-				 0);
+		thread[i] = start_thread(make_and_end_kinds, &lists[i]);
 	}
 	rt_blocking_enter();
 	for (int i = 0; i < THREADS; i++)

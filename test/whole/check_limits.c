@@ -292,18 +292,11 @@ static void *use(void *arg)
 
 static void use_in_thread(size_t stack_size)
 {
-	pthread_attr_t attr;
-	pthread_t thread;
-	void *failed;
+	pthread_t thread = start_thread_on(stack_size, use, NULL);
 
-	pthread_attr_init(&attr);
-	ck_assert_int_eq(pthread_attr_setstacksize(&attr, stack_size), 0);
-	ck_assert_int_eq(pthread_create(&thread, &attr, use, NULL), 0);
 	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
-	failed = join_thread(thread);
+	ck_assert_ptr_null(join_thread(thread));
 	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
-	ck_assert_ptr_null(failed);
-	pthread_attr_destroy(&attr);
 }
 
 TEST(smallest_stacks, .unless = SUITE_SANITIZED)

@@ -98,6 +98,34 @@ TEST(pages_go_back_before_others_are_taken)
 	heap_healthy();
 }
 
+// Every second page is free, so no span of four pages fits between them.  What
+// rt_alloc_many takes is mapped anew, and the free pages go back in return.
+TEST(many_end_where_pages_must_go_back)
+{
+	enum { OBJECTS = 4096, MANY = 500 };
+	static void *page[OBJECTS], *many[MANY];
+	uint64_t limit, got = 0, calls = 0;
+
+	start(-1, INT64_MAX);
+	must(rt_roots_add(page, page + OBJECTS, RT_ROOT_EXACT));
+	must(rt_roots_add(many, many + MANY, RT_ROOT_EXACT));
+	for (unsigned i = 0; i < OBJECTS; i++)
+		page[i] = rt_alloc_noscan(RT_PAGE_SIZE);
+	for (unsigned i = 0; i < OBJECTS; i += 2)
+		page[i] = NULL;
+	must(rt_gc());
+	limit = mapped() + MIB;
+	must(rt_set_memory_limit((int64_t)limit, NULL));
+	for (; got < MANY && calls < MANY; calls++) {
+		got += rt_alloc_many(RT_NOSCAN, 32760, MANY - got, many + got);
+		ck_assert_uint_le(mapped(), limit + passed(32760));
+	}
+	ck_assert_uint_eq(got, MANY);
+	ck_assert_uint_gt(calls, 1);
+	ck_assert_uint_eq(collections(), 1);
+	heap_healthy();
+}
+
 TEST(a_stack_counts_before_it_is_there)
 {
 	start(-1, INT64_MAX);

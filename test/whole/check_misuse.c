@@ -14,6 +14,7 @@ static const char *const place_names[PLACES] = {
     "in the own stop",
     "in a callback of a collection",
     "in a helper's callback",
+    "in a no-GC stretch",
 };
 
 enum { NOT_HERE = 1000 }; // no answer: the call cannot be made
@@ -59,6 +60,7 @@ void finish(unsigned at_least)
 void *object, *stack;
 uint64_t words[8];
 rt_memstats stats;
+bool waiting;
 static uint64_t pauses[RT_GCSTATS_WORDS];
 static size_t used;
 static rt_cycle cycle;
@@ -381,10 +383,21 @@ struct answers {
 	long in[PLACES];
 };
 
+// in_nogc replaces the answer in a no-GC stretch.
+static struct answers in_nogc(struct answers a, long answer)
+{
+	a.in[IN_NOGC] = answer;
+	return a;
+}
+
 // Callbacks of a collection answer as the own stop does, or, in a helper, as an
-// unattached thread, unless CALLBACKS says otherwise.
-#define ANSWERS(a, b, c, d, e) ((struct answers){{a, b, c, d, e, e, b}})
-#define CALLBACKS(...) ((struct answers){{__VA_ARGS__}})
+// unattached thread, unless CALLBACKS says otherwise.  In a no-GC stretch the
+// answer is that of an attached thread, unless in_nogc says otherwise, or
+// BLOCKS: a function that blocks or polls is refused there.
+#define ANSWERS(a, b, c, d, e) ((struct answers){{a, b, c, d, e, e, b, c}})
+#define CALLBACKS(a, b, c, d, e, f, g)                                         \
+	((struct answers){{a, b, c, d, e, f, g, c}})
+#define BLOCKS(answers) in_nogc(answers, RT_ESTATE)
 #define ANYWHERE(x) ANSWERS(x, x, x, x, x)
 #define ALLOCATES ANSWERS(NOTHING, NOTHING, SOME, NOTHING, NOTHING)
 #define ATTACHED_ONLY(x) ANSWERS(RT_ESTATE, RT_EPERM, x, RT_ESTATE, RT_EBUSY)
@@ -397,8 +410,8 @@ struct answers {
 		  RT_EBUSY, RT_EBUSY)
 #define REMOVES(x) CALLBACKS(RT_ESTATE, x, x, x, RT_EBUSY, RT_EBUSY, RT_EBUSY)
 #define LOOKS                                                                  \
-	CALLBACKS(RT_ESTATE, RT_EPERM, RT_OK, RT_ESTATE, RT_OK, RT_EBUSY,      \
-		  RT_EPERM)
+	BLOCKS(CALLBACKS(RT_ESTATE, RT_EPERM, RT_OK, RT_ESTATE, RT_OK,         \
+			 RT_EBUSY, RT_EPERM))
 
 // The call under way.
 static struct {
@@ -411,7 +424,8 @@ static struct {
 // has_statistics tells whether exact statistics can be read in a place.
 static bool has_statistics(enum place place)
 {
-	return place != NO_HEAP && place != COLLECTING && place != HELPING;
+	return place != NO_HEAP && place != COLLECTING && place != HELPING &&
+	       place != IN_NOGC;
 }
 
 // door_begin returns false for a call that cannot be made here.
@@ -576,7 +590,7 @@ void run_doors(enum place place)
 	DOOR(ANSWERS(NOT_HERE, RT_ESTATE, RT_ESTATE, RT_ESTATE, RT_ESTATE),
 	     rt_init(NULL));
 	DOOR(ANYWHERE(RT_EINVAL), call_init_bad());
-	DOOR(ATTACHED_ONLY(NOT_HERE), rt_fini());
+	DOOR(BLOCKS(ATTACHED_ONLY(NOT_HERE)), rt_fini());
 	DOOR(ALLOCATES, some((rt_alloc)(64)));
 	DOOR(ALLOCATES, some((rt_alloc)(0)));
 	DOOR(ALLOCATES, some(rt_alloc(64)));
@@ -628,10 +642,10 @@ void run_doors(enum place place)
 	DOOR(ALLOCATES, some(rt_memdup(words, sizeof words)));
 	DOOR(ANYWHERE(NOTHING), some(rt_memdup(NULL, 8)));
 	DOOR(ALLOCATES, some(rt_strdup("text")));
-	DOOR(ATTACHED_ONLY(RT_OK), call_kind_register());
+	DOOR(BLOCKS(ATTACHED_ONLY(RT_OK)), call_kind_register());
 	DOOR(ATTACHED_ONLY(RT_EINVAL), rt_kind_register(NULL));
-	DOOR(ATTACHED_ONLY(RT_ENOENT), rt_kind_unregister(RT_KIND_MAX));
-	DOOR(ATTACHED_ONLY(RT_EINVAL), rt_kind_unregister(RT_WORDS));
+	DOOR(BLOCKS(ATTACHED_ONLY(RT_ENOENT)), rt_kind_unregister(RT_KIND_MAX));
+	DOOR(BLOCKS(ATTACHED_ONLY(RT_EINVAL)), rt_kind_unregister(RT_WORDS));
 	DOOR(ANSWERS(RT_ESTATE, RT_WORDS, RT_WORDS, RT_WORDS, RT_WORDS),
 	     rt_kind_of(object));
 	DOOR(ANSWERS(RT_ESTATE, RT_ENOENT, RT_ENOENT, RT_ENOENT, RT_ENOENT),
@@ -641,9 +655,11 @@ void run_doors(enum place place)
 	     rt_set_finalize_mode(RT_FINALIZE_MANUAL, NULL, NULL));
 	DOOR(ATTACHED_ONLY(RT_EINVAL), rt_set_finalize_mode(2, NULL, NULL));
 	DOOR(ANYWHERE(NOTHING), (long)rt_run_finalizers(0));
-	DOOR(ANYWHERE(NOTHING), (long)rt_finalizers_ready());
-	DOOR(ATTACHED_ONLY(RT_EINVAL), rt_drop_now(RT_KIND_MAX, NULL, NULL));
-	DOOR(ATTACHED_ONLY(RT_EINVAL), rt_drop_now(RT_WORDS, NULL, NULL));
+	DOOR(ANYWHERE(SOME), (rt_finalizers_ready() != 0) == waiting);
+	DOOR(BLOCKS(ATTACHED_ONLY(RT_EINVAL)),
+	     rt_drop_now(RT_KIND_MAX, NULL, NULL));
+	DOOR(BLOCKS(ATTACHED_ONLY(RT_EINVAL)),
+	     rt_drop_now(RT_WORDS, NULL, NULL));
 	DOOR(ANYWHERE(SOME), rt_good_size_of(RT_WORDS, 100) == 112);
 	DOOR(ANYWHERE(NOTHING), (long)rt_good_size_of(RT_KIND_MAX, 100));
 	DOOR(ALLOCATES, some((rt_alloc_in)(rt_thread_tls, 64)));
@@ -665,27 +681,30 @@ void run_doors(enum place place)
 	DOOR(ANYWHERE(RT_EINVAL), rt_thread_attach(4));
 	DOOR(ATTACHES, call_attach_stack());
 	DOOR(ANYWHERE(RT_EINVAL), rt_thread_attach_stack(NULL, NULL, 0));
-	DOOR(ATTACHED_ONLY(NOT_HERE), rt_thread_detach());
+	DOOR(BLOCKS(ATTACHED_ONLY(NOT_HERE)), rt_thread_detach());
 	DOOR(ANSWERS(NOTHING, NOTHING, SOME, SOME, SOME),
 	     some(rt_thread_self()));
 	DOOR(STOPPED_TOO, undone(rt_nogc_enter(), rt_nogc_leave));
-	DOOR(ANSWERS(RT_ESTATE, RT_EPERM, RT_ESTATE, RT_ESTATE, RT_ESTATE),
+	DOOR(in_nogc(
+		 ANSWERS(RT_ESTATE, RT_EPERM, RT_ESTATE, RT_ESTATE, RT_ESTATE),
+		 NOT_HERE),
 	     rt_nogc_leave());
 	DOOR(ANYWHERE(SOME), (rt_poll(), SOME));
 	DOOR(FINDS, rt_heap_live() != 0);
-	DOOR(ALLOCATES, call_heap_list(RT_WORDS));
-	DOOR(ALLOCATES, call_heap_list(-1));
+	DOOR(in_nogc(ALLOCATES, NOTHING), call_heap_list(RT_WORDS));
+	DOOR(in_nogc(ALLOCATES, NOTHING), call_heap_list(-1));
 	DOOR(ANYWHERE(NOTHING), call_heap_list(-2));
 	DOOR(ANYWHERE(NOTHING), call_heap_list(RT_KIND_MAX));
 	DOOR(ANYWHERE(NOTHING), some(rt_heap_list(RT_WORDS, NULL, NULL, NULL)));
-	DOOR(ATTACHED_ONLY(RT_OK),
+	DOOR(BLOCKS(ATTACHED_ONLY(RT_OK)),
 	     undone(rt_blocking_enter(), rt_blocking_leave));
 	DOOR(ANSWERS(RT_ESTATE, RT_EPERM, RT_ESTATE, NOT_HERE, RT_ESTATE),
 	     rt_blocking_leave());
-	DOOR(ANYWHERE(SOME), rt_call_blocking(same, words) == words);
+	DOOR(in_nogc(ANYWHERE(SOME), NOTHING),
+	     rt_call_blocking(same, words) == words);
 	DOOR(ANYWHERE(NOTHING), some(rt_call_blocking(NULL, words)));
 	DOOR(ANYWHERE(SOME), (rt_safepoint(), SOME));
-	DOOR(ATTACHED_ONLY(RT_OK),
+	DOOR(BLOCKS(ATTACHED_ONLY(RT_OK)),
 	     undone(rt_stop_the_world(RT_STOP_HOST), start));
 	DOOR(ANYWHERE(RT_EINVAL), rt_stop_the_world(RT_STOP_HOST - 1));
 	DOOR(CALLBACKS(RT_ESTATE, RT_EPERM, RT_EPERM, RT_EPERM, NOT_HERE,
@@ -713,8 +732,9 @@ void run_doors(enum place place)
 	     undone(rt_roots_add_fn(tell_nothing, words, "x"), remove_fn));
 	DOOR(ANYWHERE(RT_EINVAL), rt_roots_add_fn(NULL, words, "x"));
 	DOOR(REMOVES(RT_ENOENT), rt_roots_remove_fn(tell_nothing, NULL));
-	DOOR(ATTACHED_ONLY(RT_OK), rt_roots_static(0));
-	DOOR(ATTACHED_ONLY(RT_OK), undone(rt_roots_static(1), static_off));
+	DOOR(BLOCKS(ATTACHED_ONLY(RT_OK)), rt_roots_static(0));
+	DOOR(BLOCKS(ATTACHED_ONLY(RT_OK)),
+	     undone(rt_roots_static(1), static_off));
 	DOOR(ANYWHERE(RT_EINVAL), rt_roots_static(2));
 	DOOR(ALLOCATES, call_handle_new(object));
 	DOOR(ANYWHERE(NOTHING), call_handle_new((void *)UINTPTR_MAX));
@@ -735,7 +755,7 @@ void run_doors(enum place place)
 	     rt_thread_set_stack_of(rt_thread_self(), words, words + 1));
 	DOOR(ANYWHERE(SOME), call_store());
 	DOOR(ANYWHERE(SOME), call_store_slow());
-	DOOR(ATTACHED_ONLY(RT_OK), rt_gc());
+	DOOR(BLOCKS(ATTACHED_ONLY(RT_OK)), rt_gc());
 	DOOR(ATTACHED_ONLY(RT_OK), call_percent());
 	DOOR(ATTACHED_ONLY(RT_OK), rt_set_gc_percent(100, NULL));
 	DOOR(ATTACHED_ONLY(RT_OK), call_heap_min());
@@ -743,12 +763,12 @@ void run_doors(enum place place)
 	DOOR(ATTACHED_ONLY(RT_OK), call_limit());
 	DOOR(ATTACHED_ONLY(RT_OK), rt_set_memory_limit(INT64_MAX, NULL));
 	DOOR(ATTACHED_ONLY(RT_OK), call_external());
-	DOOR(ATTACHED_ONLY(RT_OK), rt_free_os_memory());
+	DOOR(BLOCKS(ATTACHED_ONLY(RT_OK)), rt_free_os_memory());
 	DOOR(NOT_IN_STOP, call_oom_handler());
 	DOOR(NOT_IN_STOP, call_warn_handler());
 	DOOR(NOT_IN_STOP, call_fatal_handler());
-	DOOR(CALLBACKS(RT_ESTATE, RT_OK, RT_OK, RT_OK, RT_OK, RT_EBUSY,
-		       RT_EBUSY),
+	DOOR(BLOCKS(CALLBACKS(RT_ESTATE, RT_OK, RT_OK, RT_OK, RT_OK, RT_EBUSY,
+			      RT_EBUSY)),
 	     call_memstats());
 	DOOR(ANYWHERE(RT_EINVAL), rt_read_memstats(NULL));
 	DOOR(ANY_WITH_HEAP, rt_read_memstats_live(&stats));

@@ -1,5 +1,4 @@
-// Stretches in which a thread is not stopped (rt_nogc_enter), rt_poll, and
-// rt_heap_live.
+// Stretches in which a thread is not stopped (rt_nogc_enter), and rt_poll.
 #include <stdio.h>
 #include <sys/wait.h>
 #include <sys/syscall.h>
@@ -735,39 +734,6 @@ TEST(a_thread_that_exits_inside_is_detached)
 	// The next thread begins outside, though it gets the same memory.
 	run_beside(collect_once, NULL);
 	heap_healthy();
-}
-
-// ---- rt_heap_live ----
-
-GROUP(live, .timeout = 60);
-
-TEST(live_bytes_are_those_found_alive_and_newer)
-{
-	uint64_t before;
-	uintptr_t *kept;
-
-	ck_assert_uint_eq(rt_heap_live(), 0);
-	heap_start_exact(heap_config(HEAP_QUIET));
-	kept = heap_table(1, RT_ROOT_WORDS);
-	kept[0] = (uintptr_t)rt_alloc_noscan(1 << 20);
-	rt_alloc_noscan(2 << 20);
-	ck_assert_uint_eq(rt_heap_live(), 3 << 20);
-	ck_assert_int_eq(rt_gc(), RT_OK);
-	ck_assert_uint_eq(rt_heap_live(), 1 << 20);
-	before = rt_heap_live();
-	for (int i = 0; i < 10000; i++)
-		ck_assert_ptr_nonnull(rt_alloc(48));
-	ck_assert_uint_ge(rt_heap_live(), before + 10000 * 48 - (32 << 10));
-	ck_assert_uint_le(rt_heap_live(), before + 10000 * 48 + (8 << 10));
-	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
-	ck_assert_uint_ge(rt_heap_live(), before);
-	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
-	ck_assert_int_eq(rt_stop_the_world(RT_STOP_HOST), RT_OK);
-	ck_assert_uint_ge(rt_heap_live(), before);
-	ck_assert_int_eq(rt_start_the_world(NULL), RT_OK);
-	ck_assert_int_eq(rt_roots_remove(kept, kept + 1), RT_OK);
-	ck_assert_int_eq(rt_fini(), RT_OK);
-	ck_assert_uint_eq(rt_heap_live(), 0);
 }
 
 // ---- at random ----

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "runtime/os/oscall.h"
+#include "test/harness/thread.h"
 
 #define NEXT(fn) ((__typeof__(&fn))dlsym(RTLD_NEXT, #fn))
 
@@ -242,11 +243,8 @@ static void *bounds_told(void *arg)
 // is in the stack, and only then.
 TEST(a_stack_ends_below_what_the_library_keeps_elsewhere)
 {
-	pthread_t thread;
-	void *end;
+	void *end = run_thread(bounds_told, NULL);
 
-	ck_assert_int_eq(pthread_create(&thread, NULL, bounds_told, NULL), 0);
-	ck_assert_int_eq(pthread_join(thread, &end), 0);
 	ck_assert_uint_eq((uintptr_t)end, early_end);
 }
 

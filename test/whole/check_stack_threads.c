@@ -8,6 +8,7 @@
 #include "test/harness/missed.h"
 #include "test/harness/process.h"
 #include "test/whole/stack.h"
+#include "test/harness/thread.h"
 
 // The main thread's stack is a root.
 static void begin(void)
@@ -586,17 +587,12 @@ TEST(many_threads_run_on_stacks)
 	enum { MANY = 300 / HEAP_CUT, SMALL = 256 << 10 };
 	static struct guest g[MANY];
 	pthread_t thread[MANY];
-	pthread_attr_t attr;
 
-	ck_assert_int_eq(pthread_attr_init(&attr), 0);
-	ck_assert_int_eq(pthread_attr_setstacksize(&attr, SMALL), 0);
 	for (unsigned i = 0; i < MANY; i++) {
 		g[i].blocks = i % 8 != 0;
 		guest_make(&g[i], i % 3 == 0 ? RT_STACK_OWNED : 0, false);
-		ck_assert_int_eq(
-		    pthread_create(&thread[i], &attr, run_guest, &g[i]), 0);
+		thread[i] = start_thread_on(SMALL, run_guest, &g[i]);
 	}
-	pthread_attr_destroy(&attr);
 	for (unsigned i = 0; i < MANY; i++)
 		await_at_least(&g[i].job.running, 1);
 	must(rt_gc());

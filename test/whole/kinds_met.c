@@ -2,11 +2,13 @@
 // of its own type.
 #include <rt/rt.h>
 
+#include <string.h>
+
 #include "gc/mark/grey.h"
 #include "test/harness/heap.h"
 #include "test/whole/kinds.h"
 
-enum { TYPES = 8, OBJECTS = 4000 / HEAP_CUT, WORDS = 14 };
+enum { TYPES = 8, OBJECTS = 4000 / HEAP_CUT, WORDS = 14, LEAF = 32 };
 
 static uint64_t bits[TYPES];
 static rt_type types[TYPES];
@@ -57,6 +59,16 @@ static int kind_of(int layout)
 	return kind;
 }
 
+// leaf_make makes a leaf.  What it holds is no address, so a marker that takes
+// a leaf for a work buffer faults.
+static uintptr_t leaf_make(void)
+{
+	char *leaf = rt_alloc_noscan(LEAF);
+
+	ck_assert_ptr_nonnull(leaf);
+	return (uintptr_t)memset(leaf, 0x5a, LEAF);
+}
+
 // made makes an object each of whose words behind the first refers to a leaf.
 // It adds what lives to *live.
 static uintptr_t *made(int kind, unsigned type, uintptr_t header,
@@ -68,7 +80,7 @@ static uintptr_t *made(int kind, unsigned type, uintptr_t header,
 	ck_assert_ptr_nonnull(p);
 	p[0] = header;
 	for (size_t w = 1; w < words; w++)
-		p[w] = (uintptr_t)rt_alloc_noscan(32);
+		p[w] = leaf_make();
 	*live += 1 + (unsigned)__builtin_popcountll(bits[type]);
 	return p;
 }

@@ -24,6 +24,7 @@ enum place {
 	OWN_STOP,
 	COLLECTING, // in a callback, on the thread that collects
 	HELPING,    // in a callback, on a helper
+	IN_NOGC,    // attached, in a no-GC stretch
 	PLACES,
 };
 
@@ -32,6 +33,9 @@ enum place {
 // lost or skipped is noticed.
 enum { DOORS = 190 };
 void run_doors(enum place place);
+
+// Dead objects wait for their destructors during run_doors.
+extern bool waiting;
 
 // call_start and call_walk are two of them.
 long call_start(void);

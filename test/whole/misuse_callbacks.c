@@ -245,3 +245,146 @@ TEST(in_a_pick_of_rt_heap_list)
 	ck_assert_ptr_nonnull(rt_heap_list(dropped_kind, pick_doors, NULL, &n));
 	finish_run(2 * (DOORS - 1) + 3 * 2);
 }
+
+// ---- in the handlers, and in the ready callback ----
+//
+// They run on an attached thread with the world running, so each function
+// answers as it does outside.
+
+static void by_gc(void)
+{
+	must(rt_gc());
+}
+
+// by_allocation allocates until a collection was due and its news was told.
+static void by_allocation(void)
+{
+	for (unsigned i = 0; runs == 0 && i < 1000; i++)
+		ck_assert_ptr_nonnull(rt_alloc(40000));
+}
+
+static void (*const collects[])(void) = {by_gc, by_allocation};
+
+enum { DEAD = 8 };
+
+static unsigned dropped;
+
+static void count_drop(void *obj, size_t size, void *arg)
+{
+	(void)obj, (void)size, (void)arg;
+	dropped++;
+}
+
+static void ready_doors(size_t n, void *arg)
+{
+	if (runs != 0)
+		return;
+	JUDGE("in the ready callback", n >= 1 && n <= DEAD, 1);
+	JUDGE("in the ready callback", arg == &dropped, 1);
+	JUDGE("in the ready callback", (rt_safepoint(), dropped), 0);
+	JUDGE("in the ready callback", (long)rt_run_finalizers(0), 0);
+	JUDGE("in the ready callback", rt_drop_now(dropped_kind, NULL, NULL),
+	      RT_EBUSY);
+	waiting = true;
+	run_once(ATTACHED);
+	waiting = false;
+	JUDGE("in the ready callback", dropped, 0);
+}
+
+// make_dead makes objects to which no stack refers later.
+static void *make_dead(void *arg)
+{
+	must(rt_thread_attach(0));
+	for (unsigned i = 0; i < DEAD; i++)
+		ck_assert_ptr_nonnull(rt_alloc_kind(dropped_kind, 64));
+	must(rt_thread_detach());
+	return arg;
+}
+
+TEST(in_the_ready_callback, .n = RT_ARRAY_LEN(collects))
+{
+	make_dropped(0, count_drop);
+	must(rt_set_finalize_mode(RT_FINALIZE_POLL, ready_doors, &dropped));
+	run_beside(make_dead, NULL);
+	collects[_i]();
+	finish_run(2 * (DOORS - 5) + 6);
+}
+
+static void warn_doors(const char *text, void *arg)
+{
+	if (!strstr(text, arg))
+		return;
+	// With a limit that cannot be kept rt_alloc_many ends early.
+	if (runs == 0)
+		must(rt_set_memory_limit(INT64_MAX, NULL));
+	run_once(ATTACHED);
+}
+
+static char of_limit[] = "memory limit", of_trace[] = "untold reference";
+
+TEST(in_the_warn_handler, .n = RT_ARRAY_LEN(collects))
+{
+	begin();
+	must(rt_set_warn_handler(warn_doors, of_limit));
+	must(rt_set_memory_limit(0, NULL));
+	collects[_i]();
+	finish_run(2 * (DOORS - 5));
+}
+
+TEST(in_the_warn_handler_by_tracecheck, .n = RT_ARRAY_LEN(collects))
+{
+	rt_config c = config_of_test();
+
+	c.tracecheck = 1;
+	heap_start(c);
+	object = rt_alloc(OBJECT);
+	stack = rt_stack_alloc(STACK);
+	must(rt_roots_add(&object, &object + 1, RT_ROOT_EXACT));
+	must(rt_set_warn_handler(warn_doors, of_trace));
+	keep(kind_make(.layout = RT_LAYOUT_TRACE, .trace = trace_nothing));
+	collects[_i]();
+	finish_run(2 * (DOORS - 5));
+}
+
+// Bytes of the whole range, of which some are in use.
+enum { TOO_MUCH = 256 << 20 };
+
+static int oom_doors(size_t n, void *arg)
+{
+	(void)arg;
+	JUDGE("in the out-of-memory handler", (long)n, TOO_MUCH);
+	run_once(ATTACHED);
+	return 0;
+}
+
+static void *large_object(void)
+{
+	return rt_alloc(TOO_MUCH);
+}
+
+static void *large_stack(void)
+{
+	return rt_stack_alloc(TOO_MUCH);
+}
+
+static void *larger_object(void)
+{
+	return rt_realloc(RT_WORDS, object, TOO_MUCH);
+}
+
+static void *large_uncollectable(void)
+{
+	return rt_alloc_uncollectable(RT_WORDS, TOO_MUCH);
+}
+
+static void *(*const too_large[])(void) = {large_object, large_stack,
+					   larger_object, large_uncollectable};
+
+TEST(in_the_out_of_memory_handler, .n = RT_ARRAY_LEN(too_large))
+{
+	begin();
+	must(rt_set_oom_handler(oom_doors, NULL));
+	JUDGE("without memory", some(too_large[_i]()), NOTHING);
+	JUDGE("a refused object", (long)rt_size(object), OBJECT);
+	finish_run(2 * (DOORS - 5) + 3);
+}

@@ -86,6 +86,17 @@ TEST(in_the_own_stop)
 	finish(2 * (DOORS - 1));
 }
 
+TEST(in_a_nogc_stretch)
+{
+	begin();
+	ck_assert_int_eq(rt_nogc_enter(), RT_OK);
+	run_doors(IN_NOGC);
+	ck_assert_int_eq(rt_gc(), RT_ESTATE);
+	ck_assert_int_eq(rt_nogc_leave(), RT_OK);
+	heap_healthy();
+	finish(2 * (DOORS - 3));
+}
+
 static int walk_doors(void *obj, size_t size, int kind, void *arg)
 {
 	(void)obj;

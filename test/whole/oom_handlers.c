@@ -4,6 +4,8 @@
 
 #include <setjmp.h>
 
+#include "gc/cycle/pacer.h"
+
 static struct {
 	unsigned calls;
 	size_t n;	  // of the last call
@@ -377,6 +379,129 @@ TEST(handlers_that_leave_a_thread_that_resizes)
 	ck_assert_uint_eq(oom.calls, 2);
 	ck_assert_ptr_eq(rt_realloc(RT_WORDS, p, 20000), p);
 	heap_healthy();
+}
+
+static void *collect_meanwhile(void *arg)
+{
+	must(rt_thread_attach(RT_THREAD_EXACT));
+	must(rt_gc());
+	must(rt_thread_detach());
+	return arg;
+}
+
+// While the thread is detached, its stack keeps nothing alive.
+static int leaving_handler(size_t n, void *arg)
+{
+	(void)n;
+	(void)arg;
+	oom.calls++;
+	must(rt_thread_detach());
+	run_thread(collect_meanwhile, NULL);
+	must(rt_thread_attach(0));
+	return oom.other;
+}
+
+// begin_scanned makes a full heap, and returns an object of 1 MiB that only the
+// stack of this thread keeps alive.
+static void *begin_scanned(void)
+{
+	void *p;
+
+	begin();
+	must(rt_thread_detach());
+	must(rt_thread_attach(0));
+	p = rt_alloc(1 << 20);
+	fill_roots(1 << 20);
+	fill_roots(8192);
+	ck_assert_uint_eq(rt_size(p), 1 << 20);
+	handle_by(leaving_handler);
+	return p;
+}
+
+// So the object that was passed in may be gone.  It is neither copied nor freed
+// nor shortened, whatever the handler answers.
+TEST(a_handler_that_left_ends_the_allocation, .n = 2)
+{
+	void *p = begin_scanned();
+	uint64_t mallocs, frees;
+
+	oom.other = _i;
+	ck_assert_ptr_null(rt_realloc(RT_WORDS, p, 20000));
+	ck_assert_uint_eq(oom.calls, 1);
+	ck_assert_uint_eq(rt_size(p), 0);
+	mallocs = heap_healthy().mallocs;
+	frees = heap_healthy().frees;
+	ck_assert_uint_eq(mallocs - frees, nroots);
+	rt_keep_alive(p);
+}
+
+TEST(a_handler_that_left_ends_a_copy, .n = 2)
+{
+	void *p = begin_scanned();
+
+	oom.other = _i;
+	ck_assert_ptr_null(rt_memdup(p, 20000));
+	ck_assert_uint_eq(oom.calls, 1);
+	heap_healthy();
+	rt_keep_alive(p);
+}
+
+// The warn handler may leave before the collection of an allocation, for what
+// the one before found, or after it.
+static unsigned told;
+
+static void leaving_warned(const char *text, void *arg)
+{
+	if (told != 0 || !strstr(text, arg))
+		return;
+	told++;
+	leaving_handler(0, NULL);
+}
+
+// resize_scanned resizes an object that only the stack keeps alive.
+static RT_NOINLINE void resize_scanned(void *p)
+{
+	ck_assert_ptr_null(rt_realloc(RT_WORDS, p, 2 << 20));
+	ck_assert_uint_eq(told, 1);
+	ck_assert_uint_eq(rt_size(p), 0);
+	heap_healthy();
+	rt_keep_alive(p);
+}
+
+static void scanned_begin(bool tracecheck)
+{
+	rt_config c = heap_config(HEAP_QUIET);
+
+	c.tracecheck = tracecheck;
+	c.gcstress = tracecheck;
+	heap_start(c);
+	must(rt_roots_add(roots, roots + NROOTS, RT_ROOT_EXACT));
+}
+
+TEST(a_warn_handler_that_left_ends_the_allocation)
+{
+	void *p;
+
+	scanned_begin(false);
+	p = rt_alloc(1 << 20);
+	must(rt_set_warn_handler(leaving_warned, "memory limit"));
+	must(rt_set_memory_limit(0, NULL));
+	while (!pacer_warning_due())
+		ck_assert_ptr_nonnull(rt_alloc_noscan_uninit(40000));
+	resize_scanned(p);
+}
+
+TEST(a_notice_handler_that_left_ends_the_allocation)
+{
+	void *p;
+
+	scanned_begin(true);
+	p = rt_alloc(1 << 20);
+	roots[0] = rt_alloc_kind(
+	    kind_make(.layout = RT_LAYOUT_TRACE, .trace = trace_nothing), 32);
+	must(rt_set_warn_handler(leaving_warned, "untold reference"));
+	*(void **)roots[0] = rt_alloc(64);
+	resize_scanned(p);
 }
 
 static void *allocate_meanwhile(void *arg)

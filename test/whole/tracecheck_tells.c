@@ -12,6 +12,7 @@
 #include "test/harness/death.h"
 #include "test/harness/fault.h"
 #include "test/whole/tracecheck.h"
+#include "test/harness/thread.h"
 
 GROUP(telling, .setup = start, .timeout = 60);
 
@@ -129,17 +130,11 @@ static void *collect_and_exit(void *arg)
 
 TEST(a_handler_may_end_its_thread)
 {
-	pthread_t thread;
-
 	root[0] = make(add_kind(traced("k", trace_nothing)), 64);
 	root[0][1] = leaf();
 	root[0][2] = leaf();
 	ck_assert_int_eq(rt_set_warn_handler(exit_inside, said), RT_OK);
-	ck_assert_int_eq(pthread_create(&thread, NULL, collect_and_exit, root),
-			 0);
-	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
-	pthread_join(thread, NULL);
-	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
+	run_beside(collect_and_exit, root);
 	ck_assert_uint_eq(nsaid, 1);
 	ck_assert_ptr_nonnull(rt_alloc(100000));
 	ck_assert_uint_eq(nsaid, 2);
@@ -233,8 +228,7 @@ TEST(threads_tell_each_line_once)
 		root[0][i] = (uintptr_t)root[1 + i];
 	}
 	for (unsigned i = 0; i < 3; i++)
-		ck_assert_int_eq(
-		    pthread_create(&thread[i], NULL, collect_often, NULL), 0);
+		thread[i] = start_thread(collect_often, NULL);
 	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
 	for (unsigned i = 0; i < 3; i++)
 		pthread_join(thread[i], NULL);

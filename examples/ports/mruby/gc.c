@@ -54,6 +54,13 @@ static int disabled;	    // states with GC.disable
 static int percent = 200;   // of the heap while no state has it
 static int verify;	    // MRUBY_VERIFY is in the environment
 
+// What write_notes tells of this process.
+static struct {
+	unsigned long long asked;    // times that the witness was traced
+	unsigned long long states;   // that have ended
+	unsigned long long verified; // verifications that found no error
+} notes;
+
 mrb_int mrb_ci_nregs(mrb_callinfo *ci);
 
 static void must(int error, const char *what)
@@ -191,6 +198,9 @@ static void trace(rt_tracer *t, void *p, size_t size, void *arg)
 	case MRB_TT_EXCEPTION:
 		rt_trace_ptr(t, ((const struct RException *)p)->iv);
 		rt_trace_ptr(t, ((const struct RException *)p)->mesg);
+		break;
+	case MRB_TT_UNDEF:
+		notes.asked++; // see make_witness
 		break;
 	default:
 		break;
@@ -356,22 +366,64 @@ static void verify_heap(void)
 		fprintf(stderr, "mruby: the heap is damaged: %s\n", v.first);
 		abort();
 	}
+	notes.verified++;
 }
 
-// note_helped appends to a file how many objects helpers have marked in this
-// process.
-static void note_helped(const char *path)
-{
-	FILE *f = fopen(path, "a");
-	rt_metric_sample s;
+// ---- Notes for tests ----
 
+// make_witness makes an object that stays and refers to another one.  trace
+// counts how often it is asked: once in each marking, and once more by each of
+// checkmark and tracecheck.
+static void make_witness(void)
+{
+	static struct RBasic *w; // a root
+
+	must(rt_roots_add(&w, &w + 1, RT_ROOT_EXACT), "witness");
+	w = (struct RBasic *)rt_alloc_of(PORT_PLAIN, SMALL);
+	must(w ? RT_OK : RT_ENOMEM, "witness");
+	w->tt = MRB_TT_UNDEF; // no object of mruby has it
+	w->c = (struct RClass *)rt_alloc_of(PORT_PLAIN, SMALL);
+	must(w->c ? RT_OK : RT_ENOMEM, "witness");
+}
+
+// overwrites tells whether clobberfree is on.  Words 0 and 1 of a freed object
+// may be the library's.
+static int overwrites(void)
+{
+	volatile uint64_t *p = (volatile uint64_t *)rt_alloc_noscan(64);
+
+	must(p ? RT_OK : RT_ENOMEM, "notes");
+	must(rt_free((void *)(uintptr_t)p), "notes");
+	return p[4] == UINT64_C(0xdeadbeefdeadbeef);
+}
+
+// write_notes appends a line to the file that MRUBY_NOTES names.
+static void write_notes(void)
+{
+	FILE *f = fopen(getenv("MRUBY_NOTES"), "a");
+	rt_metric_sample s;
+	rt_memstats m;
+
+	if (!f)
+		return;
 	memset(&s, 0, sizeof s);
 	s.name = "/gc/mark/helpers:objects";
 	must(rt_metrics_read(&s, 1), s.name);
-	if (f) {
-		fprintf(f, "%llu\n", (unsigned long long)s.u64);
-		fclose(f);
-	}
+	must(rt_read_memstats(&m), "statistics");
+	fprintf(f, "collections %llu allocations %llu asked %llu ",
+		(unsigned long long)m.num_gc, (unsigned long long)m.mallocs,
+		notes.asked);
+	fprintf(f, "states %llu verified %llu helped %llu overwritten %d\n",
+		notes.states, notes.verified, (unsigned long long)s.u64,
+		overwrites());
+	fclose(f);
+}
+
+static void begin_notes(void)
+{
+	make_witness();
+	if (atexit(write_notes) != 0)
+		must(RT_ENOMEM, "notes");
 }
 
 // ---- The heap ----
@@ -411,6 +463,8 @@ static void start_heap(void)
 	d.number = PORT_VALUES;
 	d.format = &values;
 	must(rt_kind_register(&d), d.name);
+	if (getenv("MRUBY_NOTES"))
+		begin_notes();
 }
 
 void mrb_gc_init(mrb_state *mrb, mrb_gc *gc)
@@ -449,8 +503,7 @@ void mrb_gc_destroy(mrb_state *mrb, mrb_gc *gc)
 		collect();
 		verify_heap();
 	}
-	if (getenv("MRUBY_HELPED"))
-		note_helped(getenv("MRUBY_HELPED"));
+	notes.states++;
 	set_disabled(mrb, FALSE);
 	must(rt_roots_remove_fn(roots, mrb), "roots");
 	ending = mrb;

@@ -21,9 +21,11 @@ top=$(pwd)
 version=3.1.0
 # shellcheck source=test/scripts/verdict.sh
 . "$srcdir/test/scripts/verdict.sh"
+# shellcheck source=examples/ports/mruby/compare.sh
+. "$port/compare.sh"
 
 missing() {
-	skip 33 "comparisons with mruby" "$@"
+	skip 59 "comparisons with mruby" "$@"
 	exit 77
 }
 
@@ -107,8 +109,8 @@ build() {
 	if [ ! -d "$work/stock" ]; then
 		cp -R "$work/mruby-$version" "$work/stock"
 	fi
-	rake_in stock all test:build >"$work/stock.log" 2>&1 || {
-		tail -n 30 "$work/stock.log"
+	rake_in stock all test:build >"$work/stock-build.log" 2>&1 || {
+		tail -n 30 "$work/stock-build.log"
 		return 1
 	}
 	if [ ! -d "$work/ported" ]; then
@@ -124,82 +126,139 @@ build() {
 	RTHEAP_CFLAGS=-I$srcdir/include
 	RTHEAP_LIBS="$top/librtheap.a -lpthread"
 	export RTHEAP_CFLAGS RTHEAP_LIBS
-	rake_in ported all test:build >"$work/ported.log" 2>&1 || {
-		tail -n 30 "$work/ported.log"
+	rake_in ported all test:build >"$work/ported-build.log" 2>&1 || {
+		tail -n 30 "$work/ported-build.log"
 		return 1
 	}
 }
 
 # ---- the tests ----
 
-# counts prints the sums of mruby's two test programs in a log.
-counts() {
-	sed -n 's/^ *\([TOKCWS][A-Za-z]*\): *\([0-9][0-9]*\)$/\1 \2/p' "$1"
-}
-
-# compare NAME VARIABLE... runs the tests on the port and compares the sums.
-compare() {
+# test_run NAME TREE VARIABLE... runs the tests on one of the two builds.  It
+# leaves their log, what they write to stderr, and the port's notes.
+test_run() {
 	name=$1
-	shift
-	(
-		for variable; do export "${variable?}"; done
-		rake_in ported test:run
-	) >"$work/$name.log" 2>&1 || :
-	counts "$work/$name.log" >"$work/$name.counts"
-	cmp -s "$work/stock.counts" "$work/$name.counts" && same=0 || same=1
-	verdict "$same" "the sums of mruby's tests: $name"
-	[ "$same" = 0 ] || tail -n 40 "$work/$name.log"
+	tree=$2
+	shift 2
+	rm -f "$work/$name.notes"
+	: >"$work/$name.log"
+	: >"$work/$name.err"
+	for task in lib bin; do
+		(
+			MRUBY_NOTES=$work/$name.notes
+			export MRUBY_NOTES
+			for variable; do export "${variable?}"; done
+			rake_in "$tree" -v "test:run:$task"
+		) >>"$work/$name.log" 2>"$work/part" && status=0 || status=$?
+		echo "test:run:$task: status $status" >>"$work/$name.log"
+		# rake's own status does not tell a crash from a test that fails.
+		grep '^Command failed' "$work/part" >>"$work/$name.log" || :
+		cat "$work/part" >>"$work/$name.err"
+	done
 }
 
-# helped: in the run before, a second marker has marked objects.
-helped() {
-	awk '{ n += $1 } END { print "objects of the second marker: " n + 0
-		exit n == 0 }' "$work/helped" && some=0 || some=1
-	verdict "$some" "a second marker marks"
+# say STATUS WHAT FILE counts a check, and if it is broken prints a part of what
+# it had to say.
+say() {
+	verdict "$1" "$2"
+	[ "$1" = 0 ] || head -n 40 "$3"
+}
+
+# compare NAME VARIABLE... runs the tests on the port and compares their ends.
+compare() {
+	run=$1
+	shift
+	test_run "$run" ported "$@"
+	alike_logs "$work/$run.log" "$work/ported" "$work/stock.log" \
+		"$work/stock" >"$work/$run.differ" && same=0 || same=1
+	say "$same" "mruby's tests end as in mruby itself: $run" "$work/$run.differ"
+	[ "$same" = 0 ] || tail -n 20 "$work/$run.err"
+	as_many "$work/plain.notes" "$work/$run.notes" && same=0 || same=1
+	verdict "$same" "as many processes leave notes: $run"
+}
+
+# noted NAME CONDITION [N]: the notes of each process of a run say so.
+noted() {
+	run=$1
+	what=$*
+	shift
+	condition=$1
+	shift
+	"$condition" "$work/$run.notes" "$@" >"$work/$run.wrong" &&
+		so=0 || so=1
+	say "$so" "the notes of each process: $what" "$work/$run.wrong"
 }
 
 # alike NAME VARIABLE... runs objects.rb on the port and compares the output.
 alike() {
-	name=$1
+	run=$1
 	shift
-	env "$@" "$work/ported/bin/mruby" "$port/objects.rb" \
-		>"$work/$name.out" 2>&1 || :
-	cmp -s "$work/objects.out" "$work/$name.out" && same=0 || same=1
-	verdict "$same" "objects.rb: $name"
-	[ "$same" = 0 ] || diff "$work/objects.out" "$work/$name.out" || :
+	rm -f "$work/$run.notes"
+	env MRUBY_NOTES="$work/$run.notes" "$@" "$work/ported/bin/mruby" \
+		"$port/objects.rb" >"$work/$run.out" 2>&1 && status=0 || status=$?
+	echo "status $status" >>"$work/$run.out"
+	diff "$work/objects.out" "$work/$run.out" >"$work/$run.differ" &&
+		same=0 || same=1
+	say "$same" "objects.rb: $run" "$work/$run.differ"
 }
 
 run_tests() {
-	rake_in stock test:run >"$work/stock-test.log" 2>&1 || :
-	counts "$work/stock-test.log" >"$work/stock.counts"
-	grep -q "^OK [1-9]" "$work/stock.counts" && ran=0 || ran=1
+	test_run stock stock
+	is_whole "$work/stock.log" && ran=0 || ran=1
 	verdict "$ran" "mruby's tests on mruby itself"
 	compare plain MRUBY_VERIFY=1
+	noted plain verified
+	noted plain asked 1
 	compare gcstress MRUBY_VERIFY=1 RTDEBUG=gcstress=100,clobberfree=1
-	rm -f "$work/helped"
-	compare markers MRUBY_VERIFY=1 MRUBY_HELPED="$work/helped" \
-		RTDEBUG=gcstress=100,gc_threads=1
-	helped
+	noted gcstress verified
+	noted gcstress collected 100
+	noted gcstress overwritten
+	compare markers MRUBY_VERIFY=1 RTDEBUG=gcstress=100,gc_threads=1
+	noted markers verified
+	noted markers collected 100
+	some "$work/markers.notes" helped && marks=0 || marks=1
+	verdict "$marks" "a second marker marks"
 	compare checkmark RTDEBUG=gcstress=100,checkmark=1
+	noted checkmark collected 100
+	noted checkmark asked 2
 	compare each-allocation RTDEBUG=gcstress=1,clobberfree=1
+	noted each-allocation collected 1
+	noted each-allocation overwritten
 	compare tracecheck RTDEBUG=gcstress=100,tracecheck=1
-	told tracecheck
-	"$work/stock/bin/mruby" "$port/objects.rb" >"$work/objects.out"
+	noted tracecheck collected 100
+	noted tracecheck asked 2
+	told "$work/tracecheck.err" >"$work/told" && none=0 || none=1
+	say "$none" "a reference is untold: tracecheck" "$work/told"
+	run_objects
+	echo "each run of mruby's tests: $(sums "$work/stock.log" | tr '\n' ' ')"
+}
+
+run_objects() {
+	"$work/stock/bin/mruby" "$port/objects.rb" >"$work/objects.out" 2>&1 &&
+		status=0 || status=$?
+	echo "status $status" >>"$work/objects.out"
 	alike objects-plain MRUBY_VERIFY=1
+	noted objects-plain verified
 	alike objects-gcstress RTDEBUG=gcstress=1000,clobberfree=1
+	noted objects-gcstress collected 1000
+	noted objects-gcstress overwritten
 	alike objects-tracecheck RTDEBUG=gcstress=10000,tracecheck=1
-	echo "each run of mruby's tests: $(tr '\n' ' ' <"$work/stock.counts")"
+	noted objects-tracecheck collected 10000
+	noted objects-tracecheck asked 2
+}
+
+# ---- what has changed ----
+
+# run_sizes: the lines that README.md counts are those that were changed.
+run_sizes() {
+	numbers=$(changes "$work/mruby-$version" "$work/ported")
+	[ "$numbers" = "$(patched "$port/mruby.patch")" ] && same=0 || same=1
+	verdict "$same" "mruby.patch is all that changes: $numbers"
+	# shellcheck disable=SC2086 # three numbers
+	sizes $numbers "$port/rtheap.h"
 }
 
 # ---- forgotten references ----
-
-# told NAME: tracecheck has found nothing in a run of mruby's tests but the words
-# that mruby leaves in short strings and arrays behind their ends.
-told() {
-	grep 'rtheap: tracecheck: ' "$work/$1.log" |
-		grep -v '"\(String\|Array\)", offset ' && none=1 || none=0
-	verdict "$none" "a reference is untold: $1"
-}
 
 # without STATEMENT prints gc.c without it.  Returns false if it is not there
 # exactly once.
@@ -317,6 +376,7 @@ if [ "${1:-}" = bench ]; then
 	run_benchmarks
 	exit
 fi
+run_sizes
 run_tests
 run_forgotten
 verdict_sum
