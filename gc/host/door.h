@@ -123,11 +123,10 @@ RT_INLINE bool door_may_go_on(const struct rt_thread *t)
 RT_GLOBAL __thread uint64_t door_attachments
     __attribute__((tls_model("initial-exec")));
 
-// door_stayed is door_may_go_on for a thread that has work in hand.
-// attachments is door_attachments before the handler ran.  If the handler has
-// detached the thread, then its stack kept nothing alive meanwhile.  So what
-// the thread had in hand may be gone, even if it is attached again, and perhaps
-// has the same handle again.
+// door_stayed is door_may_go_on for a thread that holds objects in its frames.
+// attachments is door_attachments before the handler ran.  While a thread is
+// detached, its stack keeps nothing alive.  So after that these objects may be
+// gone, even if the thread is attached again, perhaps with the same block.
 RT_INLINE bool door_stayed(const struct rt_thread *t, uint64_t attachments)
 {
 	return door_may_go_on(t) && door_attachments == attachments;

@@ -144,11 +144,17 @@ void finalize_tell_news(void)
 	uint64_t waited = atomic_u64_load_relaxed(&finalize.waited);
 
 	schedpoint(SCHED_FINALIZE_TELL_NEWS);
+	if (door_attached_now(false) != RT_OK)
+		return;
 	atomic_u32_store_relaxed(&finalize.news, 0);
 	if (waited != 0 && atomic_u64_cas_relaxed(&finalize.waited, waited, 0))
 		warn(waited);
-	if (drops_ready() != 0)
+	if (drops_ready() == 0)
+		return;
+	if (door_attached_now(false) == RT_OK)
 		handlers_tell_ready(drops_ready());
+	else
+		atomic_u32_store_relaxed(&finalize.news, 1);
 }
 
 // ---- rt_drop_now ----

@@ -40,7 +40,8 @@ void finalize_collected(void);
 
 // finalize_tell passes such news to the handlers of the host.  Returns true if
 // there was any.  The caller must hold no lock, and no object.  In a no-GC
-// stretch it leaves the news to a later call.
+// stretch, and after a handler that has left (door_stayed), the news stay for a
+// later call.
 void finalize_tell_news(void);
 RT_INLINE bool finalize_tell(void)
 {

@@ -115,11 +115,12 @@ void **listing_make(int kind, rt_pick_fn *pick, void *arg, size_t *n)
 	const struct rt_thread *t = rt_thread_tls;
 	__attribute__((cleanup(drop_root))) struct listing l = {
 	    .kind = kind, .pick = pick, .arg = arg};
+	const uint64_t attachments = door_attachments;
 	size_t more = 0; // that other threads may make meanwhile
 
 	for (;;) {
 		// A handler of the host may have run after the stop.
-		if (!fill(&l) || !door_may_go_on(t) || door_nogc())
+		if (!fill(&l) || !door_stayed(t, attachments) || door_nogc())
 			return NULL;
 		if (l.out && l.n <= l.capacity)
 			break;

@@ -10,7 +10,8 @@
  * destructors, and the destructor takes the entry out, as the host does before
  * rt_free and rt_realloc.  A function that looks an entry up asks rt_is_heap
  * first, which is 0 from the object's death on, and puts the address into a
- * root before it polls.
+ * root before it polls.  This is right because marking stops the world: a
+ * version that marks beside the threads will have weak references for this.
  */
 #ifndef RT_ALLOC_H
 #define RT_ALLOC_H
@@ -243,7 +244,8 @@ rt_alloc_of_(rt_thread *t, int kind, size_t n)
  * not attached, inside a blocking region or in its own stop.  In a no-GC
  * stretch (rt_nogc_enter) an allocation neither collects nor polls.  If there
  * is no memory without a collection, it returns NULL there without a call of
- * the handler.
+ * the handler.  It also returns NULL if a handler detaches the thread
+ * (Handlers in rt/gc.h).
  *
  * If n is 0, and none of these cases applies, the result is the address of one
  * byte outside the heap.  This address is always the same, and is neither
@@ -469,8 +471,9 @@ static inline void rt_keep_alive(const void *p)
  * host's handler (rt_set_oom_handler).  Returns NULL without a call of the
  * handler if n is not such a power of two, or is more than the heap's address
  * space (rt_config.max_heap), if there is no heap, or if the thread is not
- * attached, inside a blocking region or in its own stop.  In a no-GC stretch it
- * behaves like the functions that allocate objects.
+ * attached, inside a blocking region or in its own stop.  In a no-GC stretch,
+ * and if a handler detaches the thread, it behaves like the functions that
+ * allocate objects.
  *
  * Attached threads, outside a blocking region.  Collects, blocks and polls.
  */

@@ -4,6 +4,9 @@
  * A host that knows that an object is dead may free it.  The memory is then
  * used again without a collection.  An uncollectable object lives until the
  * host frees it.
+ *
+ * A later version that marks beside the threads may leave the memory of an
+ * object that is freed or made smaller to the end of the marking.
  */
 #ifndef RT_FREE_H
 #define RT_FREE_H
@@ -54,8 +57,8 @@ RT_API void *rt_alloc_uncollectable(int kind, size_t n);
  * should leave a large structure to the collector.
  *
  * rt_free leaves some objects to the collector, unless they are uncollectable:
- * those of up to 16 bytes without references, which several requests may share,
- * and with rt_config.align8 all of up to 8 bytes.  On these the call has no
+ * those of RT_NOSCAN of up to 16 bytes, which several requests may share, and
+ * with rt_config.align8 all of up to 8 bytes.  On these the call has no
  * effect.
  *
  * No callback is called for an object that was freed, and rt_heap_walk does not
@@ -96,10 +99,11 @@ RT_API int rt_free(void *p);
  * Returns NULL if there is no memory, if p is not the beginning of an object of
  * that kind, if the object was freed before, or if rt_drop_now has dropped it
  * meanwhile.  It also returns NULL where rt_alloc_kind does, and so always if
- * kind is RT_TYPED.  In all these cases the object stays as it was.  Lack of
- * memory never prevents an object from shrinking, unless other requests may
- * share it.  It is noticed that an object was freed before where rt_free would
- * notice it.
+ * kind is RT_TYPED.  In all these cases the object stays as it was, with one
+ * exception: if a handler detaches the thread, the object may be gone (Handlers
+ * in rt/gc.h).  Lack of memory never prevents an object from shrinking, unless
+ * other requests may share it.  It is noticed that an object was freed before
+ * where rt_free would notice it.
  *
  * In statistics, the bytes that an object gains in place count in total_alloc,
  * and those that it loses count as freed.  Neither counts in mallocs or frees.

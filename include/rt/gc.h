@@ -31,9 +31,10 @@ RT_API int rt_gc(void);
  * may not count yet, and what it has freed last, at most 64 KiB, may still
  * count.  Free slots that a thread has taken for its inline allocation count
  * already: at most 8 KiB for each size class and kind that it allocates, where
- * rt_alloc_noscan_uninit is a kind of its own.  After a collection or an exact
- * read of statistics the answer is exact until a thread allocates or frees.
- * Typed objects (rt_alloc_typed) that were freed count until then.  The metric
+ * rt_alloc_noscan_uninit is a kind of its own.  Typed objects (rt_alloc_typed)
+ * that were freed count until the next collection or exact read of statistics.
+ * After one of these the answer is exact until a thread allocates or frees.
+ * The metric
  * /gc/heap/live:bytes is only what the last collection found.  Dead objects
  * that wait for their destructor do not count.
  *
@@ -159,10 +160,13 @@ RT_API int rt_free_os_memory(void);
  * the old handler may still call it after the replacement.  Handlers belong to
  * the process: rt_fini leaves them set, and the next heap has them.
  *
- * An allocation during which a handler, or a ready callback (rt/final.h),
- * detaches its thread returns NULL, even if the thread is attached again.
- * While the thread is detached, its stack keeps nothing alive.  So an object
- * that rt_realloc was to resize, and that nothing else kept alive, may be gone.
+ * If a handler, or a ready callback (rt/final.h), runs during an allocation and
+ * detaches the thread, the allocation fails: it returns NULL, or 0 from
+ * rt_alloc_many.  It does so even if the thread is attached again, because
+ * while it is detached its stack keeps nothing alive.  So an object that
+ * rt_realloc was to resize, and that nothing else kept alive, may be gone.
+ * rt_heap_list returns NULL likewise.  The same functions also fail if the
+ * handler returns inside a blocking region or in a stop of its thread.
  */
 
 /*

@@ -142,7 +142,8 @@ static struct freelist_slot *shared_head(spanclass sc)
 }
 
 // check_end ends the process if a list ends before its last slot.  Which slot
-// was overwritten is not known any more, so the report names the last one.
+// was overwritten is not known any more, so the report names the tail, which
+// may even be allocated again.
 static void check_end(const struct freelist *l)
 {
 	if (RT_UNLIKELY(!l->head && l->n != 0))
@@ -232,9 +233,9 @@ static void free_slot(struct freelist_slot *slot)
 		mcentral_push(s);
 }
 
-// free_shared frees the slots of a shared list, and returns how many.  If they
-// are not as many as were shared, the link of the last one was overwritten with
-// 0, or that of one which is on no list any more.
+// free_shared frees the slots of a shared list, and returns how many.  If slots
+// are missing, a link was overwritten with 0: that of the last slot found, or
+// that of a slot allocated since.
 static uint32_t free_shared(spanclass sc)
 {
 	struct freelist_slot *chain = shared_head(sc), *last = chain;
@@ -286,5 +287,7 @@ const char *freelist_check_shared(void)
 	for (unsigned sc = 0; sc < SPANCLASS_COUNT; sc++)
 		if (shared_head((spanclass)sc))
 			return "freed slot is on a shared list";
+		else if (shared.n[sc] != 0)
+			return "empty shared list counts slots";
 	return NULL;
 }

@@ -45,7 +45,7 @@ static_assert(sizeof(struct freelist_slot) == FREELIST_MIN, "two words");
 // A list of one thread, of one class and kind.
 struct freelist {
 	struct freelist_slot *head;
-	struct freelist_slot *tail; // has an effect only if head is not null
+	struct freelist_slot *tail; // of no meaning if the list is empty
 	uint32_t n; // slots; the program may have cut the chain shorter
 };
 

@@ -1,6 +1,6 @@
 #!/bin/sh
 # bench_table.sh - bench/table.awk computes what doc/bench.md says, and fails if
-# a run failed.
+# a run failed; and the first table of README.md has figures of the large one.
 #
 # usage: srcdir=DIR test/scripts/bench_table.sh
 set -u
@@ -112,5 +112,38 @@ refuses "another checksum" "time go 2 22 ns 1 2 4096 0 X p50_us=2~max_us=9" \
 	"time, go: checksum X, not c"
 refuses "a run that failed" "time go 2 failed" "time, go: failed"
 refuses "rtheap too slow" "rate rtheap 2 timeout" "rate, rtheap: not done"
+
+# figures: prints the numbers of the first table of README.md that its large
+# table does not have, and then how many it has.
+figures() {
+	awk '
+		/^\| [a-z]/ && !large {
+			sub(/^[|][^|]*[|]/, "")
+			gsub(/[^0-9.]+/, " ")
+			for (n = split($0, word, " "); n; n--)
+				want[word[n]]
+		}
+		/^<!-- bench-peers -->/ { large = 1 }
+		/^## / && large { large = 0; past = 1 }
+		large { gsub(/[|* ]+/, " "); text = text $0 " " }
+		END {
+			for (w in want) {
+				if (index(text, " " w " "))
+					found++
+				else
+					print w
+			}
+			print found + 0, "found"
+		}
+	' "$srcdir/README.md"
+}
+
+if [ "$(figures)" = "15 found" ]; then
+	passed=$((passed + 1))
+else
+	failed=$((failed + 1))
+	echo "bench_table: the first figures of README.md, of which 15 should be found:"
+	figures
+fi
 echo "bench_table: $passed passed, $failed failed"
 [ $failed = 0 ]

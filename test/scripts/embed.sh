@@ -193,7 +193,8 @@ check_planted() {
 	build_changed "$1" "$dir/planted" "$program"
 	verdict $? "$1 compiles with $2"
 	# Without the reference the program may do anything.
-	RTDEBUG=tracecheck=1 "$program" >"$program.out" 2>"$program.err"
+	(cd "$dir/planted" && RTDEBUG=tracecheck=1 timeout -k 10 60 "$program" \
+		>"$program.out" 2>"$program.err")
 	reports "$program"
 	object=$3
 	words=$dir/$1-stressed.words
@@ -215,8 +216,8 @@ check_all_planted() {
 	done
 }
 
-# plant makes each of these examples forget references.  One that is NULL cannot
-# be forgotten.  Root callbacks are not looked at by tracecheck.
+# plant makes each of these examples forget references.  Only a reference that is
+# not NULL can be missed.  tracecheck does not look at root callbacks.
 plant() {
 	mkdir "$dir/planted"
 	planted=

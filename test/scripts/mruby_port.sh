@@ -131,6 +131,8 @@ fails "the second process did not overwrite" overwritten notes
 fails "the second marker has marked nothing" some notes helped
 { note 10 20 2 0 1 && note 10 10 1 0 0; } >notes
 fails "the second process was asked once" asked notes 2
+{ note 10 20 2 0 1 && echo "collections 10 allocations 1000"; } >notes
+fails "the line of the second process was cut" asked notes 2
 { note 10 10 2 0 1 && note 0 0 0 0 1 | sed s/states.2/states\ 0/; } >notes
 holds "a process ends no state" verified notes
 holds "a process does not collect" asked notes 1

@@ -10,31 +10,17 @@
 
 #include "runtime/base/base.h"
 #include "runtime/os/gauge.h"
-#include "runtime/spans/freelist.h"
 #include "runtime/spans/spoil.h"
-#include "test/harness/death.h"
 #include "test/harness/fault.h"
 #include "test/harness/kind.h"
 #include "test/harness/process.h"
 #include "test/harness/thread.h"
+#include "test/whole/free.h"
 
 // Sizes of every sort of class: of the inline path, longer ones, large objects.
 static const size_t sizes[] = {17,    24,    32,    48,	   100,
 			       1000,  1024,  1025,  3000,  8192,
 			       20000, 32760, 32761, 70000, 1 << 20};
-
-static void *alloc_words(size_t n)
-{
-	void *p = rt_alloc_kind(RT_WORDS, n);
-
-	ck_assert_ptr_nonnull(p);
-	return p;
-}
-
-static void free_ok(void *p)
-{
-	ck_assert_int_eq(rt_free(p), RT_OK);
-}
 
 // comes_back tells whether one of the next allocations returns p.
 static bool comes_back(int kind, size_t n, const void *p)
@@ -356,21 +342,6 @@ TEST(freeing_needs_no_memory)
 
 // ---- typed objects ----
 
-static const uint64_t all_bits[] = {UINT64_MAX};
-static const rt_type links = {.struct_size = sizeof(rt_type),
-			      .size = 64,
-			      .ptrdata = 64,
-			      .bitmap = all_bits};
-
-static void *alloc_links(void)
-{
-	char *p = rt_alloc_typed(&links, 1);
-
-	ck_assert_ptr_nonnull(p);
-	ck_assert(heap_is_zero(p, 64));
-	return p;
-}
-
 // links_come_back tells whether one of the next allocations returns p.
 static bool links_come_back(const void *p)
 {
@@ -503,140 +474,6 @@ TEST(guarded_objects_are_freed_at_once)
 		ck_assert_int_eq(rt_free(p), RT_EINVAL);
 		ck_assert_int_eq(rt_free(q), RT_EINVAL);
 	}
-	ck_assert_uint_eq(heap_healthy().heap_objects, 0);
-}
-
-// ---- writes to objects that were freed ----
-
-static RT_NO_SANITIZE void write_word(uintptr_t *p, uintptr_t word)
-{
-	*(volatile uintptr_t *)p = word;
-}
-
-// What finds a listed object that was overwritten.
-enum finder { ALLOCATION, COLLECTION, EXACT_READ };
-
-// In what way an object is overwritten.
-static const struct overwritten {
-	size_t n;    // bytes of an object; 0: the type links
-	bool shared; // it is on the shared list
-	bool link;   // with the address of an object that is no slot of a list
-	enum finder finder;
-} overwritten[] = {
-    {.n = 48},
-    {.n = 3000},
-    {.n = 48, .link = true},
-    {.n = 3000, .link = true},
-    {.n = 48, .shared = true},
-    {.n = 48, .shared = true, .link = true},
-    {.n = 48, .finder = COLLECTION},
-    {.n = 48, .link = true, .finder = COLLECTION},
-    {.n = 3000, .shared = true, .finder = COLLECTION},
-    {.n = 48, .finder = EXACT_READ},
-    {.n = 3000, .shared = true, .link = true, .finder = EXACT_READ},
-    {.finder = COLLECTION},
-    {.link = true, .finder = COLLECTION},
-    {.shared = true, .finder = EXACT_READ},
-};
-
-// free_many frees objects, more than one list of a thread holds.  It returns
-// one that is on the list of the thread, or on the shared one.
-static uintptr_t *free_many(size_t n, bool shared)
-{
-	static uintptr_t *p[FREELIST_MOST + 50];
-	size_t many = RT_ARRAY_LEN(p);
-
-	for (size_t i = 0; i < many; i++)
-		p[i] = n == 0 ? alloc_links() : alloc_words(n);
-	for (size_t i = 0; i < many; i++)
-		free_ok(p[i]);
-	return shared ? p[many / 2] : p[many - 1];
-}
-
-TEST(a_write_to_a_listed_object_ends_the_process,
-     .n = RT_ARRAY_LEN(overwritten), .exit = DEATH_EXPECTED)
-{
-	const struct overwritten *o = &overwritten[_i];
-	uintptr_t *victim;
-	rt_memstats m;
-
-	heap_begin();
-	victim = free_many(o->n, o->shared);
-	if (o->link)
-		write_word(victim, (uintptr_t)alloc_words(100));
-	else
-		write_word(victim + 1, 1);
-	death_expect("rtheap: slot=#\n"
-		     "rtheap: fatal: list of freed objects was overwritten");
-	if (o->finder == COLLECTION)
-		rt_gc();
-	if (o->finder == EXACT_READ)
-		rt_read_memstats(&m);
-	for (int i = 0; o->finder == ALLOCATION && i < 100000; i++)
-		alloc_words(o->n);
-}
-
-// In what way a list is cut, and what then finds that it is too short.
-static const struct cut {
-	size_t n;	 // bytes of an object; 0: the type links
-	bool shared;	 // it is on the shared list
-	unsigned allocs; // objects that are allocated after the write
-	unsigned frees;	 // objects that are freed after that
-	enum finder finder;
-} cuts[] = {
-    {.n = 48, .finder = COLLECTION},
-    {.n = 48, .finder = EXACT_READ},
-    {.n = 3000, .shared = true, .finder = COLLECTION},
-    {.n = 48, .shared = true, .finder = EXACT_READ},
-    {.finder = COLLECTION},
-    {.shared = true, .finder = EXACT_READ},
-    {.n = 48, .allocs = 1, .finder = COLLECTION},
-    {.n = 48, .allocs = 1, .frees = 1, .finder = COLLECTION},
-    {.n = 48, .allocs = 1, .frees = FREELIST_MOST, .finder = EXACT_READ},
-    {.n = 48, .shared = true, .allocs = 60, .finder = COLLECTION},
-    {.n = 3000, .finder = ALLOCATION},
-    {.n = 48, .shared = true, .finder = ALLOCATION},
-};
-
-// A link that is 0 looks like the end of the list, but slots are missing.
-TEST(a_list_that_was_cut_ends_the_process, .n = RT_ARRAY_LEN(cuts),
-     .exit = DEATH_EXPECTED)
-{
-	const struct cut *c = &cuts[_i];
-	void *p[FREELIST_MOST];
-	rt_memstats m;
-
-	heap_begin();
-	for (unsigned i = 0; i < c->frees; i++)
-		p[i] = alloc_words(c->n);
-	write_word(free_many(c->n, c->shared), 0);
-	death_expect("rtheap: slot=#\n"
-		     "rtheap: fatal: list of freed objects was overwritten");
-	for (unsigned i = 0; i < c->allocs; i++)
-		alloc_words(c->n);
-	for (unsigned i = 0; i < c->frees; i++)
-		free_ok(p[i]);
-	if (c->finder == COLLECTION)
-		rt_gc();
-	if (c->finder == EXACT_READ)
-		rt_read_memstats(&m);
-	for (int i = 0; c->finder == ALLOCATION && i < 100000; i++)
-		alloc_words(c->n);
-}
-
-// The last link is 0 already.
-TEST(a_write_of_0_behind_the_last_object_changes_nothing)
-{
-	void *p[10];
-
-	heap_start_exact(heap_config(HEAP_QUIET));
-	for (size_t i = 0; i < RT_ARRAY_LEN(p); i++)
-		p[i] = alloc_words(48);
-	for (size_t i = 0; i < RT_ARRAY_LEN(p); i++)
-		free_ok(p[i]);
-	write_word(p[0], 0);
-	ck_assert_ptr_eq(alloc_words(48), p[9]);
-	rt_gc();
 	ck_assert_uint_eq(heap_healthy().heap_objects, 0);
 }
 

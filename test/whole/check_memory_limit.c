@@ -102,7 +102,7 @@ TEST(pages_go_back_before_others_are_taken)
 // rt_alloc_many takes is mapped anew, and the free pages go back in return.
 TEST(many_end_where_pages_must_go_back)
 {
-	enum { OBJECTS = 4096, MANY = 500 };
+	enum { OBJECTS = 4096, MANY = 480 };
 	static void *page[OBJECTS], *many[MANY];
 	uint64_t limit, got = 0, calls = 0;
 

@@ -14,6 +14,7 @@ static const rt_value_format low_tag = RT_FORMAT_LOW_TAG(15, 9);
 static const rt_value_format nan_box =
     RT_FORMAT_NAN_BOX(UINT64_C(0xfff9) << 48, (UINT64_C(0xfffa) << 48) - 1);
 static const rt_value_format pair = RT_FORMAT_PAIR(0x40, 0x40);
+static const rt_value_format pair_range = RT_FORMAT_PAIR_RANGE(3, 5);
 static const rt_value_format pair_behind = {
     0, 0, (uint64_t)-9, UINT64_MAX, UINT64_MAX, 0, 0, 16, -1, 0, 0};
 static const rt_value_format pair_shifted = {
@@ -77,6 +78,17 @@ static void put_pair(uint64_t *at)
 	at[3] = 0x05;
 }
 
+// The tags are the ends of the range in turn, and those next to them.
+static void put_pair_range(uint64_t *at)
+{
+	bool last = (at - words) / 4 % 2;
+
+	at[0] = address();
+	at[1] = last ? 5 : 3;
+	at[2] = address();
+	at[3] = last ? 6 : 2;
+}
+
 static void put_pair_behind(uint64_t *at)
 {
 	at[0] = (uint64_t)-1;
@@ -113,7 +125,7 @@ static const struct {
     {&low_tag, put_low_tag}, {&nan_box, put_nan_box},
     {&pair, put_pair},	     {&pair_behind, put_pair_behind},
     {&shifted, put_shifted}, {&based, put_based},
-    {&down, put_down},
+    {&down, put_down},	     {&pair_range, put_pair_range},
 };
 
 GROUP(ranges, .setup = begin, .timeout = 60);

@@ -30,6 +30,25 @@ GROUP(caches, .setup = begin, .timeout = 2 * AWAIT_SECONDS);
 
 static const enum oscall calls[] = {OSCALL_RESERVE, OSCALL_COMMIT};
 
+// Kinds that are registered and have no objects take none.
+TEST(kinds_without_objects_take_no_memory)
+{
+	enum { SOME = 16 };
+	uint64_t inuse = heap_stats().mcache_inuse;
+	int kind[SOME];
+
+	for (unsigned i = 0; i < SOME; i++) {
+		kind[i] = add_words(i % 2 ? RT_KIND_ANY : RT_KIND_ANY_ALIGN8);
+		ck_assert_int_gt(kind[i], 0);
+	}
+	ck_assert_ptr_nonnull(rt_alloc(16));
+	ck_assert_uint_eq(heap_live_after_gc(), 0);
+	ck_assert_uint_eq(heap_stats().mcache_inuse, inuse);
+	for (unsigned i = 0; i < SOME; i++)
+		ck_assert_int_eq(rt_kind_unregister(kind[i]), RT_OK);
+	heap_healthy();
+}
+
 // The first allocation of a kind wants memory for the thread's slots.  If the
 // system refuses it, there is no object, nothing is lost, and the next
 // allocation succeeds.  Other kinds do not notice.

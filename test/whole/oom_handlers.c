@@ -446,8 +446,8 @@ TEST(a_handler_that_left_ends_a_copy, .n = 2)
 	rt_keep_alive(p);
 }
 
-// The warn handler may leave before the collection of an allocation, for what
-// the one before found, or after it.
+// An allocation calls the warn handler before its collection, for what an
+// earlier one found, and after it.  The handler may leave in either call.
 static unsigned told;
 
 static void leaving_warned(const char *text, void *arg)
@@ -458,10 +458,12 @@ static void leaving_warned(const char *text, void *arg)
 	leaving_handler(0, NULL);
 }
 
-// resize_scanned resizes an object that only the stack keeps alive.
-static RT_NOINLINE void resize_scanned(void *p)
+// fail_scanned resizes an object that only the stack keeps alive, or allocates
+// a stack.
+static RT_NOINLINE void fail_scanned(void *p, bool resize)
 {
-	ck_assert_ptr_null(rt_realloc(RT_WORDS, p, 2 << 20));
+	ck_assert_ptr_null(resize ? rt_realloc(RT_WORDS, p, 2 << 20)
+				  : rt_stack_alloc(8192));
 	ck_assert_uint_eq(told, 1);
 	ck_assert_uint_eq(rt_size(p), 0);
 	heap_healthy();
@@ -478,7 +480,7 @@ static void scanned_begin(bool tracecheck)
 	must(rt_roots_add(roots, roots + NROOTS, RT_ROOT_EXACT));
 }
 
-TEST(a_warn_handler_that_left_ends_the_allocation)
+TEST(a_warn_handler_that_left_ends_the_allocation, .n = 2)
 {
 	void *p;
 
@@ -488,20 +490,65 @@ TEST(a_warn_handler_that_left_ends_the_allocation)
 	must(rt_set_memory_limit(0, NULL));
 	while (!pacer_warning_due())
 		ck_assert_ptr_nonnull(rt_alloc_noscan_uninit(40000));
-	resize_scanned(p);
+	fail_scanned(p, _i);
 }
 
-TEST(a_notice_handler_that_left_ends_the_allocation)
+// The stack needs a collection that is due, the object has gcstress.
+TEST(a_notice_handler_that_left_ends_the_allocation, .n = 2)
 {
-	void *p;
+	void *p, *untold;
 
 	scanned_begin(true);
 	p = rt_alloc(1 << 20);
 	roots[0] = rt_alloc_kind(
 	    kind_make(.layout = RT_LAYOUT_TRACE, .trace = trace_nothing), 32);
 	must(rt_set_warn_handler(leaving_warned, "untold reference"));
-	*(void **)roots[0] = rt_alloc(64);
-	resize_scanned(p);
+	must(rt_set_gc_percent(100, NULL));
+	untold = rt_alloc(64);
+	ck_assert_ptr_nonnull(rt_alloc_noscan(32 << 20));
+	*(void **)roots[0] = untold;
+	fail_scanned(p, _i);
+}
+
+static unsigned ready;
+
+static void count_ready(size_t n, void *arg)
+{
+	(void)arg;
+	ck_assert_uint_eq(n, 1);
+	ready++;
+}
+
+static void detaching_warned(const char *text, void *arg)
+{
+	if (told != 0 || !strstr(text, arg))
+		return;
+	told++;
+	must(rt_thread_detach());
+}
+
+// A collection finds a dead object, and something to warn of.  The handler that
+// is warned detaches the thread, so the ready callback waits for another call.
+TEST(after_a_handler_that_left_no_callback_is_called)
+{
+	scanned_begin(false);
+	must(rt_thread_detach());
+	must(rt_thread_attach(RT_THREAD_EXACT));
+	must(rt_set_finalize_mode(RT_FINALIZE_MANUAL, count_ready, NULL));
+	ck_assert_ptr_nonnull(rt_alloc_kind(kind_make(.layout = RT_LAYOUT_NONE,
+						      .drop = drop_nothing,
+						      .flags = RT_KIND_DROP),
+					    64));
+	must(rt_set_warn_handler(detaching_warned, "memory limit"));
+	must(rt_set_memory_limit(0, NULL));
+	while (!pacer_warning_due())
+		ck_assert_ptr_nonnull(rt_alloc_noscan_uninit(40000));
+	must(rt_gc());
+	ck_assert_uint_eq(told, 1);
+	ck_assert_uint_eq(ready, 0);
+	must(rt_thread_attach(RT_THREAD_EXACT));
+	must(rt_gc());
+	ck_assert_uint_eq(ready, 1);
 }
 
 static void *allocate_meanwhile(void *arg)

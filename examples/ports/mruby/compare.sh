@@ -40,7 +40,7 @@ alike_logs() {
 # it a note's name is an index of v.  Prints the lines for which it does not
 # hold.
 each_process() {
-	awk '{ for (i = 1; i < NF; i += 2) v[$i] = $(i + 1) }
+	awk '{ split("", v); for (i = 1; i < NF; i += 2) v[$i] = $(i + 1) }
 		!('"$2"') { print; wrong = 1 }
 		END { exit wrong }' "$1"
 }
