@@ -13,8 +13,21 @@ static RT_NO_SANITIZE void write_word(uintptr_t *p, uintptr_t word)
 	*(volatile uintptr_t *)p = word;
 }
 
-// What finds a listed object that was overwritten.
+// What finds that a list was overwritten.
 enum finder { ALLOCATION, COLLECTION, EXACT_READ };
+
+// find_in finds it, if it is found.  n is the size of the freed objects.
+static void find_in(enum finder finder, size_t n)
+{
+	rt_memstats m;
+
+	if (finder == COLLECTION)
+		rt_gc();
+	if (finder == EXACT_READ)
+		rt_read_memstats(&m);
+	for (int i = 0; finder == ALLOCATION && i < 100000; i++)
+		alloc_words(n);
+}
 
 // In what way an object is overwritten.
 static const struct overwritten {
@@ -58,7 +71,6 @@ TEST(a_write_to_a_listed_object_ends_the_process,
 {
 	const struct overwritten *o = &overwritten[_i];
 	uintptr_t *victim;
-	rt_memstats m;
 
 	heap_begin();
 	victim = free_many(o->n, o->shared);
@@ -68,12 +80,7 @@ TEST(a_write_to_a_listed_object_ends_the_process,
 		write_word(victim + 1, 1);
 	death_expect("rtheap: slot=#\n"
 		     "rtheap: fatal: list of freed objects was overwritten");
-	if (o->finder == COLLECTION)
-		rt_gc();
-	if (o->finder == EXACT_READ)
-		rt_read_memstats(&m);
-	for (int i = 0; o->finder == ALLOCATION && i < 100000; i++)
-		alloc_words(o->n);
+	find_in(o->finder, o->n);
 }
 
 // In what way a list is cut, and what then finds that it is too short.
@@ -104,7 +111,6 @@ TEST(a_list_that_was_cut_ends_the_process, .n = RT_ARRAY_LEN(cuts),
 {
 	const struct cut *c = &cuts[_i];
 	void *p[FREELIST_MOST];
-	rt_memstats m;
 
 	heap_begin();
 	for (unsigned i = 0; i < c->frees; i++)
@@ -116,12 +122,7 @@ TEST(a_list_that_was_cut_ends_the_process, .n = RT_ARRAY_LEN(cuts),
 		alloc_words(c->n);
 	for (unsigned i = 0; i < c->frees; i++)
 		free_ok(p[i]);
-	if (c->finder == COLLECTION)
-		rt_gc();
-	if (c->finder == EXACT_READ)
-		rt_read_memstats(&m);
-	for (int i = 0; c->finder == ALLOCATION && i < 100000; i++)
-		alloc_words(c->n);
+	find_in(c->finder, c->n);
 }
 
 // The last link is 0 already.

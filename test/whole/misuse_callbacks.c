@@ -117,8 +117,7 @@ static void keep_quiet(const char *text, void *arg)
 	(void)text, (void)arg;
 }
 
-// tracecheck reports the reference that the callback does not tell.
-TEST(in_a_describe_callback)
+static void begin_tracecheck(void)
 {
 	rt_config c = config_of_test();
 
@@ -127,6 +126,12 @@ TEST(in_a_describe_callback)
 	object = rt_alloc(OBJECT);
 	stack = rt_stack_alloc(STACK);
 	must(rt_roots_add(&object, &object + 1, RT_ROOT_EXACT));
+}
+
+// tracecheck reports the reference that the callback does not tell.
+TEST(in_a_describe_callback)
+{
+	begin_tracecheck();
 	must(rt_set_warn_handler(keep_quiet, NULL));
 	keep(kind_make(.layout = RT_LAYOUT_TRACE, .trace = trace_nothing,
 		       .describe = describe_doors));
@@ -333,13 +338,7 @@ TEST(in_the_warn_handler, .n = RT_ARRAY_LEN(collects))
 
 TEST(in_the_warn_handler_by_tracecheck, .n = RT_ARRAY_LEN(collects))
 {
-	rt_config c = config_of_test();
-
-	c.tracecheck = 1;
-	heap_start(c);
-	object = rt_alloc(OBJECT);
-	stack = rt_stack_alloc(STACK);
-	must(rt_roots_add(&object, &object + 1, RT_ROOT_EXACT));
+	begin_tracecheck();
 	must(rt_set_warn_handler(warn_doors, of_trace));
 	keep(kind_make(.layout = RT_LAYOUT_TRACE, .trace = trace_nothing));
 	collects[_i]();
