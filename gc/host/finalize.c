@@ -77,9 +77,9 @@ static void free_batch(struct rt_thread *t)
 	}
 }
 
-// begin_batch prepares for a batch, if none is open.  It needs all swept:
-// sweeping a span clears the two bits of a dead object one after the other, and
-// one who reads both would take what is freed for what waits.
+// begin_batch prepares for a batch, if none is open.  It needs all swept: a
+// sweep clears the two bits of a dead object one after the other, and a reader
+// of both would take what is freed for what waits.
 static void begin_batch(struct rt_thread *t)
 {
 	if (!drops_open() && drops_ready() != 0)

@@ -294,7 +294,7 @@ static void take_bit(struct drops_object *o, const struct mspan *s, unsigned w,
 	unsigned other = drops.turn ^ 1;
 
 	describe(o, s, deadbits_object(s, w, i));
-	deadbits_add(d, other, UINT64_C(1) << i);
+	deadbits_set(d, other, deadbits_turn(d, other) | UINT64_C(1) << i);
 	drops.left--;
 	add_ready(-1);
 }

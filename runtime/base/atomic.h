@@ -107,8 +107,7 @@ RT_INLINE uint64_t atomic_u64_or_relaxed(atomic_u64 *a, uint64_t bits)
 	return old;
 }
 
-// atomic_u64_or_release and atomic_u64_and_release change bits beside threads
-// that change others, and return the word as it was.
+// atomic_u64_or_release is atomic_u64_or_relaxed as a release.
 RT_INLINE uint64_t atomic_u64_or_release(atomic_u64 *a, uint64_t bits)
 {
 	uint64_t old;
@@ -116,16 +115,6 @@ RT_INLINE uint64_t atomic_u64_or_release(atomic_u64 *a, uint64_t bits)
 	do
 		old = atomic_u64_load_relaxed(a);
 	while (!atomic_u64_cas_release(a, old, old | bits));
-	return old;
-}
-
-RT_INLINE uint64_t atomic_u64_and_release(atomic_u64 *a, uint64_t bits)
-{
-	uint64_t old;
-
-	do
-		old = atomic_u64_load_relaxed(a);
-	while (!atomic_u64_cas_release(a, old, old & bits));
 	return old;
 }
 

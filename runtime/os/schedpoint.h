@@ -62,6 +62,7 @@
 	X(DEADBITS_TEST)	 /* has read the number of moves */            \
 	X(DEADBITS_TEST_ONE)	 /* has read the bit of one turn */            \
 	X(DEADBITS_TEST_BOTH) /* has read both, will read the moves again */   \
+	X(DEADBITS_CLEAR)     /* has cleared the bit of one turn */            \
 	X(FORGET_DEAD) /* has freed slots whose objects still count as dead */ \
 	X(FREE_DROPPED)	      /* the same */                                   \
 	X(DROPS_ACQUIRE)      /* has found that no thread runs destructors */  \
@@ -140,7 +141,7 @@
 	X(SERVE_BEGIN)	       /* the scavenger is RUNNING, can turn */        \
 	X(START_ONE)	  /* a helper serves; its record does not say so */    \
 	X(SCAVENGER_MAKE) /* alone makes the scavenger, and is BLOCKED */      \
-	X(FINISH_SWEEP)	       /* has swept a chunk, is BLOCKED */             \
+	X(FINISH_SWEEP)	  /* has swept a chunk, is BLOCKED */                  \
 	X(SCAVENGER_TAKE_TURN) /* has decided how to sleep, will be BLOCKED */ \
 	X(MAKE_MISSING)	       /* alone makes helpers, and is BLOCKED */       \
 	X(FORK_PREPARE) /* has stopped the world, will take the locks */       \

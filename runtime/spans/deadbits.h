@@ -13,10 +13,11 @@
 //   both bits          dead, and its drop has begun
 //
 // The bits change in a stop, by the one thread that runs destructors, and by a
-// thread that sweeps.  The latter two may be at one word, each at the bits of
-// other objects.  Any thread may read them.  A slot becomes free before its
-// bits are cleared, and a look-up reads them before the alloc bit.  So no
-// look-up finds an object that is dead.
+// thread that sweeps.  The latter two never change bits of the same span: a
+// batch begins when all is swept, and a sweep frees no object of a span in a
+// batch.  Any thread may read the bits.  A slot becomes free before its bits
+// are cleared, and a look-up reads them before the alloc bit.  So no look-up
+// finds an object that is dead.
 #ifndef RUNTIME_SPANS_DEADBITS_H
 #define RUNTIME_SPANS_DEADBITS_H
 
@@ -74,33 +75,27 @@ RT_INLINE uint64_t deadbits_only(const struct deadwords *d, unsigned turn)
 	return deadbits_turn(d, turn) & ~deadbits_turn(d, turn ^ 1);
 }
 
-// deadbits_set writes the bits of a turn, in a stop or while all is swept.
-// The release pairs with the acquires in deadbits_test.
+// deadbits_set writes the bits of a turn.  The release pairs with the acquires
+// in deadbits_test.
 RT_INLINE void deadbits_set(struct deadwords *d, unsigned turn, uint64_t bits)
 {
 	RT_ASSERT(turn < 2);
 	atomic_u64_store_release(&d->turn[turn], bits);
 }
 
-// deadbits_add gives objects the bit of a turn.  deadbits_clear makes objects
-// alive, or their slots free.  Another thread may change the bits of other
-// objects meanwhile.
-RT_INLINE void deadbits_add(struct deadwords *d, unsigned turn, uint64_t bits)
-{
-	atomic_u64_or_release(&d->turn[turn], bits);
-}
-
+// deadbits_clear makes objects alive, or their slots free.
 RT_INLINE void deadbits_clear(struct deadwords *d, uint64_t bits)
 {
-	for (unsigned turn = 0; turn < 2; turn++)
-		atomic_u64_and_release(&d->turn[turn], ~bits);
+	deadbits_set(d, 0, deadbits_turn(d, 0) & ~bits);
+	schedpoint(SCHED_DEADBITS_CLEAR);
+	deadbits_set(d, 1, deadbits_turn(d, 1) & ~bits);
 }
 
 // deadbits_move gives the turn `to` to objects that are alive, or that are dead
 // and wait for their drop.  The caller must be the stopper, or the attached
-// thread that runs destructors when all is swept: while that thread does not
-// poll, no thread stops the world.  A look-up that finds neither bit of such an
-// object also finds that deadbits_moves has changed.
+// thread that runs destructors: while that thread does not poll, no thread
+// stops the world.  A look-up that finds neither bit of such an object also
+// finds that deadbits_moves has changed.
 RT_INLINE void deadbits_move(struct deadwords *d, unsigned to, uint64_t bits)
 {
 	RT_ASSERT((bits & deadbits_dropped(d)) == 0);
@@ -114,8 +109,8 @@ RT_INLINE void deadbits_move(struct deadwords *d, unsigned to, uint64_t bits)
 }
 
 // deadbits_test tells whether an object is dead, for a thread that looks it up.
-// The acquires pair with the releases in the functions above: a thread that
-// finds a bit cleared also finds that the slot was freed before.
+// The acquires pair with the release in deadbits_set: a thread that finds a bit
+// cleared also finds that the slot was freed before.
 //
 // An object may change its turn meanwhile, even several times.  Suppose a
 // thread finds one bit not yet set, and then the other bit already cleared.  It

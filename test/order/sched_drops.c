@@ -4,6 +4,7 @@
 
 #include "gc/cycle/sweep.h"
 #include "gc/host/finalize.h"
+#include "gc/host/slices.h"
 #include "gc/host/supply.h"
 #include "gc/mark/drops.h"
 #include "test/harness/warned.h"
@@ -48,6 +49,12 @@ static int pick_low(const void *obj, size_t size, void *arg)
 {
 	(void)size, (void)arg;
 	return ((const struct item *)obj)->id < OBJECTS;
+}
+
+static int pick_first(const void *obj, size_t size, void *arg)
+{
+	(void)size, (void)arg;
+	return ((const struct item *)obj)->id == 0;
 }
 
 static void begin_runs(void)
@@ -456,6 +463,60 @@ TEST(a_fork_comes_into_rt_drop_now, .n = 2)
 	memset(root, 0, OBJECTS * sizeof *root);
 	ck_assert_uint_eq(heap_live_after_gc(), 0);
 	heap_healthy();
+}
+
+// ---- destructors beside a sweep ----
+
+static void begin_beside(void)
+{
+	rt_config c = heap_config_checked();
+
+	c.sweep = 2;
+	c.gc_threads = 0;
+	begin_drops(c);
+	root = (void **)heap_table(OBJECTS, 0);
+}
+
+// one_gone_two_wait leaves three neighbours unswept.  The destructor of the
+// first has run, so the sweep frees it, and the others wait for theirs.
+static void one_gone_two_wait(void)
+{
+	for (size_t i = 0; i < 3; i++)
+		root[i] = make(i);
+	picks = pick_first;
+	ck_assert_int_eq(rt_drop_now(kind, picks, NULL), RT_OK);
+	memset(root, 0, 3 * sizeof *root);
+	supply_collect(proc_self(), ASK_FORCED);
+	ck_assert_uint_eq(ready(), 2);
+	ck_assert(sweep_left());
+}
+
+static void sweep_rest(void)
+{
+	host_attach();
+	slices_rest(rt_thread_tls);
+	host_detach();
+}
+
+GROUP(drops_beside, .setup = begin_beside, .timeout = 2 * AWAIT_SECONDS);
+
+// A batch is not made while a sweep frees an object of its spans: the thread
+// waits until all is swept.
+TEST(a_batch_begins_when_all_is_swept)
+{
+	one_gone_two_wait();
+	host_block();
+	hold_at(SCHED_DEADBITS_CLEAR, &first, sweep_rest);
+	pass_at(SCHED_SWEPT_AWAIT, &second, run_all);
+	ck_assert_uint_eq(drops_run, 1);
+	let_end(SCHED_DEADBITS_CLEAR, &first);
+	hand_end(&second);
+	host_unblock();
+	ck_assert_uint_eq(ran, 2);
+	each_dropped_once(3);
+	ck_assert_uint_eq(ready(), 0);
+	heap_healthy();
+	ck_assert_uint_eq(heap_live_after_gc(), 0);
 }
 
 // ---- what the host is told ----
