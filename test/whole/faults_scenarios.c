@@ -491,15 +491,16 @@ static unsigned make_unswept(void)
 	return failed;
 }
 
-// The program sweeps alone, and then beside the library's thread, which it may
-// get.
+// The program sweeps alone, also when its thread first uses a kind, and then
+// beside the library's thread, which it may get.
 static unsigned act_sweep(void)
 {
 	int usual = settings.gc_threads;
 	unsigned failed;
 
 	settings.gc_threads = 0;
-	failed = make_unswept() + act_large();
+	failed = make_unswept() + act_kinds();
+	failed += make_unswept() + act_large();
 	settings.gc_threads = usual;
 	failed += make_unswept() + act_large();
 	act_gc();
