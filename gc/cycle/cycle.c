@@ -194,7 +194,7 @@ static RT_NOINLINE void collect_stopped(struct rt_proc *p, bool forced,
 	pace(forced, beside);
 	note_retained(&f);
 	if (!beside)
-		swept_end();
+		swept_end_stopped();
 }
 
 struct ask *cycle_begin(struct rt_proc *p)

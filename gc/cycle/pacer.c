@@ -140,7 +140,8 @@ static void look_beyond(void)
 		return;
 	atomic_u64_store_relaxed(&pacer.told_limit, pacer.rule.limit);
 	atomic_u64_store_relaxed(&pacer.told_least, least);
-	atomic_u32_store_relaxed(&pacer.warn, 1);
+	// Pairs with the acquire in pacer_take_warning.
+	atomic_u32_store_release(&pacer.warn, 1);
 }
 
 // account passes CPU time to the limiter.  Returns whether it limits.
@@ -213,7 +214,7 @@ void pacer_external_fell(uint64_t external)
 
 bool pacer_take_warning(void)
 {
-	return pacer_warning_due() && atomic_u32_cas_relaxed(&pacer.warn, 1, 0);
+	return pacer_warning_due() && atomic_u32_cas_acquire(&pacer.warn, 1, 0);
 }
 
 // change sets a number of the rule and returns the one before.

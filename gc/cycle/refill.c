@@ -14,9 +14,15 @@ static RT_NOINLINE bool waits(const struct rt_mcache *mc, uint64_t npages)
 	       !mheap_fits(&mc->heap, npages);
 }
 
-// pop_unswept sweeps a chunk and looks into a set again.
-static RT_NOINLINE struct mspan *pop_unswept(struct rt_proc *p, spanclass sc)
+// pop_unswept sweeps a chunk and looks into a set again.  A no-GC stretch keeps
+// stops waiting, so there it does so only if no pages are free.
+static RT_NOINLINE struct mspan *pop_unswept(const struct rt_mcache *mc,
+					     struct rt_proc *p, spanclass sc)
 {
+	uint64_t npages = sizeclass_table[spanclass_size(sc)].npages;
+
+	if (mc->thread.nogc != 0 && mheap_fits(&mc->heap, npages))
+		return NULL;
 	swept_slice(p);
 	return mcentral_pop(sc);
 }
@@ -47,7 +53,7 @@ void *refill_small(struct rt_mcache *mc, struct rt_proc *p,
 	mcache_retire_slot(mc, p, slot);
 	s = mcentral_pop(sc);
 	if (!s && RT_UNLIKELY(sweep_left()))
-		s = pop_unswept(p, sc);
+		s = pop_unswept(mc, p, sc);
 	if (!s)
 		s = new_small(mc, p, sc);
 	if (!s) {

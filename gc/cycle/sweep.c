@@ -342,8 +342,8 @@ static void chunk_sweep(struct rt_proc *p, uint32_t chunk)
 }
 
 // How a thread takes chunks: as sweep_chunk, as sweep_chunk_down, or as
-// sweep_help.
-enum taker { TAKER_LOWEST, TAKER_HIGHEST, TAKER_HELPER };
+// sweep_help.  The stopper is TAKER_CHUNK.
+enum taker { TAKER_CHUNK, TAKER_DOWN, TAKER_HELPER };
 
 static_assert(ARENA_MAX_RANGE >> RT_CHUNK_SHIFT < SWEEP_BESIDE,
 	      "the numbers of chunks leave a bit of left");
@@ -365,7 +365,7 @@ static bool take(uint32_t *chunk, enum taker taker)
 		if (sweep_none(left) ||
 		    (taker == TAKER_HELPER && !is_for_helpers(left)))
 			return false;
-		upward = taker == TAKER_LOWEST && (left & SWEEP_BESIDE) != 0;
+		upward = taker == TAKER_CHUNK && (left & SWEEP_BESIDE) != 0;
 	} while (!atomic_u64_cas_seqcst(
 	    &sweep.left, left,
 	    upward ? left + 1 : left - (UINT64_C(1) << 32)));
@@ -412,21 +412,23 @@ static bool sweep_timed(struct rt_proc *p, enum taker taker)
 
 bool sweep_chunk(struct rt_proc *p)
 {
-	return sweep_timed(p, TAKER_LOWEST);
+	return sweep_timed(p, TAKER_CHUNK);
 }
 
 bool sweep_chunk_down(struct rt_proc *p)
 {
-	return sweep_timed(p, TAKER_HIGHEST);
+	return sweep_timed(p, TAKER_DOWN);
 }
 
 void sweep_help(struct rt_proc *p)
 {
 	// A helper that finds nothing writes nothing.  Pairs with the release
 	// in sweep_begin.
-	while (is_for_helpers(atomic_u64_load_acquire(&sweep.left)) &&
-	       sweep_one(p, TAKER_HELPER))
-		;
+	while (is_for_helpers(atomic_u64_load_acquire(&sweep.left))) {
+		schedpoint(SCHED_SWEEP_HELP);
+		if (!sweep_one(p, TAKER_HELPER))
+			break;
+	}
 }
 
 // await_span sleeps while another thread sweeps a span, for a moment: no wake
@@ -575,7 +577,7 @@ void sweep_all(struct rt_proc *p)
 	if (sweep_highest(left) - sweep_lowest(left) >= CALL_FROM &&
 	    crew_size() != 0)
 		crew_call(CREW_SWEEP);
-	while (sweep_left() && sweep_one(p, TAKER_LOWEST))
+	while (sweep_left() && sweep_one(p, TAKER_CHUNK))
 		n++;
 	if (n != 0)
 		timed(begin, n);

@@ -4,6 +4,7 @@
 #include "runtime/os/oscall.h"
 #include "runtime/os/schedpoint.h"
 #include "runtime/os/throw.h"
+#include "runtime/world/stw.h"
 #include "gc/mark/crew.h"
 #include "gc/cycle/pacer.h"
 #include "gc/cycle/release.h"
@@ -115,13 +116,23 @@ static void follow(enum swept_state state)
 
 void swept_end(void)
 {
-	uint32_t state = atomic_u32_load_relaxed(&swept.state);
-
-	if ((state != SWEPT_STOP && state != SWEPT_BESIDE) || !sweep_done())
+	if (atomic_u32_load_relaxed(&swept.state) != SWEPT_BESIDE ||
+	    !sweep_done())
 		return;
 	schedpoint(SCHED_SWEPT_END);
-	if (atomic_u32_cas_acquire(&swept.state, state, SWEPT_ENDING))
-		follow((enum swept_state)state);
+	if (atomic_u32_cas_acquire(&swept.state, SWEPT_BESIDE, SWEPT_ENDING))
+		follow(SWEPT_BESIDE);
+}
+
+void swept_end_stopped(void)
+{
+	uint32_t state = atomic_u32_load_relaxed(&swept.state);
+
+	RT_ASSERT(stw_stopped() && !sweep_left());
+	RT_ASSERT(state == SWEPT_STOP || state == SWEPT_BESIDE);
+	schedpoint(SCHED_SWEPT_END_STOPPED);
+	atomic_u32_store_relaxed(&swept.state, SWEPT_ENDING);
+	follow((enum swept_state)state);
 }
 
 void swept_await(void)
@@ -158,7 +169,7 @@ void swept_all(struct rt_proc *p)
 	if (swept_over())
 		return;
 	sweep_all(p);
-	swept_end();
+	swept_end_stopped();
 }
 
 bool swept_pay(uint64_t npages)

@@ -85,6 +85,11 @@ void swept_all(struct rt_proc *p);
 // waits for the end, calls it as well.
 void swept_end(void);
 
+// swept_end_stopped is swept_end for a stopper, after sweep_all.  The threads
+// that might do what follows are stopped.  It does not ask whether a sweeper is
+// active: that can only be a helper that comes late and finds no chunk.
+void swept_end_stopped(void);
+
 // swept_await sleeps until all is swept and what follows was done, or for a
 // millisecond.  The caller must be blocked, unless it is in a no-GC stretch.
 void swept_await(void);

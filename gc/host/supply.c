@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "runtime/os/oscall.h"
+#include "runtime/os/schedpoint.h"
 #include "runtime/os/throw.h"
 #include "runtime/os/settings.h"
 #include "runtime/os/poison.h"
@@ -271,6 +272,7 @@ static void serve_all(struct rt_proc *p, struct ask *asked)
 static void collect(struct rt_proc *p, struct ask *a)
 {
 	struct ask *asked;
+	bool called;
 
 	if (!ask_wait(p, a))
 		return;
@@ -278,8 +280,10 @@ static void collect(struct rt_proc *p, struct ask *a)
 	asked = cycle_begin(p);
 	finalize_collected();
 	serve_all(p, asked);
-	worker_provide(p, cycle_end(p, asked));
-	swept_take_advice(); // worker_provide was called
+	called = cycle_end(p, asked);
+	swept_take_advice(); // before it is followed: a later one stays
+	worker_provide(p, called);
+	schedpoint(SCHED_COLLECT_PROVIDED);
 	scavenger_provide(p);
 }
 
@@ -320,8 +324,13 @@ static RT_NOINLINE void keep_limit(struct rt_proc *p, size_t more)
 		return;
 	}
 	do {
-		if (!swept_slice(p))
-			release_step(p);
+		if (!swept_slice(p)) {
+			// Another thread may be about to free pages.
+			if (swept_over())
+				release_step(p);
+			else
+				slices_await(rt_thread_tls);
+		}
 		safepoint_poll(rt_thread_tls);
 	} while (release_due(more));
 }
@@ -413,13 +422,15 @@ static bool has_kind(const struct want *w)
 // other threads are in the last ones, it waits for them.
 static void sweep_some(struct rt_mcache *mc, uint64_t left)
 {
+	schedpoint(SCHED_SWEEP_SOME);
 	if (left == atomic_u64_load_relaxed(&sweep.left) &&
 	    !swept_slice(mc->thread.p))
 		slices_await(&mc->thread);
 }
 
 // take_swept tries again, in slices, until all is swept (refill.h), and then
-// once more.  In a no-GC stretch it does not poll.
+// once more.  In a no-GC stretch it does not poll.  A poll may bring another
+// sweep.
 static RT_NOINLINE void *take_swept(struct rt_mcache *mc, struct want *w)
 {
 	void *obj = NULL;
@@ -435,9 +446,9 @@ static RT_NOINLINE void *take_swept(struct rt_mcache *mc, struct want *w)
 		if (!has_kind(w))
 			return NULL;
 		obj = take(mc, mc->thread.p, w);
-		if (!obj && !over)
+		if (!obj && !swept_over())
 			sweep_some(mc, left);
-	} while (!obj && !over);
+	} while (!obj && !(over && swept_over()));
 	return obj;
 }
 
@@ -511,6 +522,7 @@ size_t supply_many(struct rt_thread *t, struct want *w, size_t count,
 		   void **out)
 {
 	struct rt_mcache *mc;
+	uint64_t left;
 	size_t n = 0;
 	void *obj = count != 0 ? supply_request(t, w) : NULL;
 
@@ -522,7 +534,10 @@ size_t supply_many(struct rt_thread *t, struct want *w, size_t count,
 	w->guard = GUARD_UNDECIDED;
 	// A large object is cleared while the thread counts as blocked, so it
 	// is allocated alone.
+	// Between two chunks that it sweeps, the thread has to poll.
+	left = atomic_u64_load_relaxed(&sweep.left);
 	while (n < count && w->n <= SIZECLASS_MAX_REQUEST &&
+	       left == atomic_u64_load_relaxed(&sweep.left) &&
 	       !pacer_due(used()) && !release_due(0)) {
 		obj = w->n == 0 ? &supply_zerobase : take(mc, t->p, w);
 		if (!obj)
@@ -553,11 +568,13 @@ static RT_NOINLINE void sweep_for_stack(struct rt_mcache *mc, size_t n)
 void *supply_stack(struct rt_mcache *mc, size_t n)
 {
 	struct want w = {.n = n, .stack = true};
+	bool over = swept_over();
 	void *v;
 
-	if (RT_UNLIKELY(sweep_left()))
+	if (RT_UNLIKELY(!over))
 		sweep_for_stack(mc, n);
 	v = stackalloc(mc, mc->thread.p, n);
-
+	if (!v && !over)
+		v = take_swept(mc, &w);
 	return v ? v : take_short(mc, &w);
 }

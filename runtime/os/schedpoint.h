@@ -116,19 +116,23 @@
 	X(SWEEP_PUBLISH)	 /* has swept spans, will count their frees */ \
 	X(SWEEP_PUBLISH_COUNTED) /* has counted, will push and free */         \
 	X(SWEEP_DONE)		 /* has loaded left, will load active */       \
+	X(SWEEP_HELP)		 /* a helper has found chunks left */          \
 	X(SWEEP_ONE)		 /* is active, will take a chunk */            \
 	X(SWEEP_ONE_TAKEN)	 /* has taken it */                            \
 	X(SWEEP_ENSURE)		 /* is active, will claim the span */          \
 	X(SWEEP_ENSURE_CLAIMED)	 /* has claimed it */                          \
 	X(SWEEP_ENSURE_WAIT)	 /* another thread sweeps it */                \
 	X(SWEPT_END)		 /* has found all swept, will be the one */    \
+	X(SWEPT_END_STOPPED)	 /* the stopper has, and is the one */         \
 	X(SWEPT_FOLLOW)		 /* has done what follows, will say so */      \
 	X(SWEPT_AWAIT)		 /* has read the state, will sleep */          \
 	X(SLICES_REST)		 /* has swept a chunk, will poll */            \
+	X(SWEEP_SOME)		 /* has got no memory, will sweep */           \
 	X(TAKE_SWEPT)		 /* gets no memory yet, will poll */           \
 	X(SWEEP_ALL_WAIT)	 /* has found sweepers that are active */      \
-	X(CYCLE_FLIP) /* has emptied the sets, will move the sweepgen */       \
-	X(CYCLE_END)  /* has started the world, will free work buffers */      \
+	X(CYCLE_FLIP)	    /* has emptied the sets, will move the sweepgen */ \
+	X(COLLECT_PROVIDED) /* has advised, and called helpers, if wanted */   \
+	X(CYCLE_END) /* has started the world, will free work buffers */       \
 	X(CYCLERECORD_PUBLISH) /* its record alone is not visible yet */       \
                                                                                \
 	X(ATTACH_BLOCK)	      /* has a block that no stopper knows */          \

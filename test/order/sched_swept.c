@@ -251,6 +251,76 @@ TEST(threads_that_wait_for_the_last_chunk_are_blocked)
 	ck_assert_uint_eq(heap_live(), 0);
 }
 
+static void allocate_large(void)
+{
+	host_attach();
+	ck_assert_ptr_nonnull(rt_alloc_noscan(LARGE));
+	host_detach();
+}
+
+// A thread at the memory limit waits for a chunk that another one sweeps: the
+// pages that it frees may be all that can be released.
+TEST(the_memory_limit_waits_for_the_last_chunk)
+{
+	uint64_t limit;
+
+	while (chunks_left() > 1)
+		ck_assert(swept_slice(proc_self()));
+	limit =
+	    gauge_load(&gauges.mapped_ready) - heapgauge_sum(HEAPGAUGE_FREE);
+	hold_at(SCHED_SWEEP_ONE_TAKEN, &sweeper, sweep_rest);
+	must(rt_set_memory_limit((int64_t)limit, NULL));
+	pass_at(SCHED_SWEPT_AWAIT, &other, allocate_large);
+	let_end(SCHED_SWEEP_ONE_TAKEN, &sweeper);
+	hand_end(&other);
+	ck_assert_uint_le(gauge_load(&gauges.mapped_ready), limit);
+	heap_healthy();
+}
+
+static void collect_only(void)
+{
+	host_attach();
+	supply_collect(proc_self(), ASK_FORCED);
+	host_detach();
+}
+
+static uint64_t cycles(void)
+{
+	return heap_metric("/gc/cycles/total:gc-cycles");
+}
+
+// A thread has found all swept and polls before it tries once more.  If the
+// poll brings another sweep, it goes on sweeping, and asks for no collection.
+TEST(a_sweep_that_begins_in_a_poll_serves_the_thread_that_polls)
+{
+	uint64_t before = cycles();
+
+	hold_at(SCHED_SWEEP_SOME, &sweeper, take_large);
+	slices_rest(rt_thread_tls);
+	move_on(SCHED_SWEEP_SOME, SCHED_TAKE_SWEPT);
+	host_block();
+	pass_at(SCHED_PROC_STOP_ALL_ASKED, &other, collect_only);
+	let_end(SCHED_TAKE_SWEPT, &sweeper);
+	hand_end(&other);
+	host_unblock();
+	ck_assert_uint_eq(cycles(), before + 1);
+	heap_healthy();
+}
+
+// A thread that ends the sweep may want huge pages after the one that collected
+// has looked whether any are wanted.
+TEST(advice_that_comes_late_stays)
+{
+	slices_rest(rt_thread_tls);
+	host_block();
+	hold_at(SCHED_COLLECT_PROVIDED, &other, collect_only);
+	atomic_u32_store_relaxed(&swept.advise, 1);
+	let_end(SCHED_COLLECT_PROVIDED, &other);
+	host_unblock();
+	ck_assert(swept_take_advice());
+	slices_rest(rt_thread_tls);
+}
+
 // begin_background leaves the library's thread between two chunks.
 static void begin_background(void)
 {
@@ -515,4 +585,39 @@ TEST(a_heap_ends_in_the_middle_of_a_sweep, .n = RT_ARRAY_LEN(places))
 	begin();
 	ck_assert_uint_eq(heap_live(), 0);
 	must(rt_fini());
+}
+
+// ---- sweeping in the stop ----
+
+static void begin_in_stop(void)
+{
+	rt_config c = heap_config(HEAP_QUIET);
+
+	c.gc_threads = 0;
+	heap_start_exact(c);
+	for (int i = 0; i < GARBAGE; i++)
+		ck_assert_ptr_nonnull(rt_alloc_noscan(LARGE));
+	generation = scavenger_generation();
+}
+
+GROUP(in_the_stop, .setup = begin_in_stop, .timeout = 2 * AWAIT_SECONDS);
+
+// swept END_ASKS_ACTIVE: a helper becomes active when all is swept, and finds
+// no chunk.  What follows the sweep is done in the stop all the same.
+TEST(a_late_helper_does_not_hide_the_end)
+{
+	atomic_u64_store_relaxed(&sweep.left, UINT64_C(1) << 32);
+	hold_at(SCHED_SWEEP_HELP, &other, help);
+	atomic_u64_store_relaxed(&sweep.left, 0);
+	host_block();
+	hold_at(SCHED_SWEPT_END_STOPPED, &sweeper, host_collect);
+	move_on(SCHED_SWEEP_HELP, SCHED_SWEEP_ONE);
+	let_end(SCHED_SWEPT_END_STOPPED, &sweeper);
+	ck_assert(swept_over());
+	ck_assert_uint_eq(scavenger_generation(), generation + 1);
+	let_end(SCHED_SWEEP_ONE, &other);
+	host_unblock();
+	ck_assert_uint_eq(scavenger_generation(), generation + 1);
+	ck_assert_uint_eq(heap_live(), 0);
+	heap_healthy();
 }

@@ -258,11 +258,45 @@ TEST(a_stack_that_is_free_is_taken_without_sweeping)
 	heap_healthy();
 }
 
-// In a no-GC stretch stops wait for the thread, so it sweeps a chunk at most.
-TEST(in_a_stretch_the_heap_grows)
+static uint32_t chunks_left(void)
 {
+	uint64_t left = atomic_u64_load_relaxed(&sweep.left);
+
+	return sweep_highest(left) - sweep_lowest(left);
+}
+
+// Between two chunks a thread polls, also within rt_alloc_many.
+TEST(rt_alloc_many_sweeps_a_chunk_at_most)
+{
+	static void *out[40 * PER_MIB];
+	uint32_t left;
+
+	for (size_t i = 0; i < MOST_MIB * PER_MIB; i++)
+		if (!table[i])
+			table[i] = (uintptr_t)rt_alloc_noscan(OBJECT);
+	collect_only(); // nothing has died: a sweep finds no slot
+	left = chunks_left();
+	ck_assert_uint_gt(left, 4);
+	ck_assert_uint_ge(
+	    rt_alloc_many(RT_NOSCAN, OBJECT, RT_ARRAY_LEN(out), out), 1);
+	ck_assert_uint_ge(chunks_left() + 2, left);
+	heap_healthy();
+}
+
+// In a no-GC stretch stops wait for the thread, so it does not sweep as long as
+// the heap has pages or can grow.
+TEST(in_a_stretch_the_heap_grows, .n = 2)
+{
+	uint32_t left = chunks_left();
+
 	rt_nogc_enter();
-	ck_assert_ptr_nonnull(rt_alloc_noscan(64 * MIB));
+	if (_i == 0) {
+		ck_assert_ptr_nonnull(rt_alloc_noscan(64 * MIB));
+	} else {
+		for (size_t i = 0; i < PER_MIB; i++)
+			ck_assert_ptr_nonnull(rt_alloc_noscan(OBJECT));
+		ck_assert_uint_ge(chunks_left() + 1, left);
+	}
 	rt_nogc_leave();
 	ck_assert(sweep_left());
 	must(rt_gc());
@@ -565,7 +599,19 @@ TEST(a_program_collects_as_often, .n = 2)
 
 // ---- the end of memory ----
 
-// An allocation is refused only if no garbage is left.
+// none_for_memory tells whether no collection ran because memory was short.
+static bool none_for_memory(void)
+{
+	uint64_t last = heap_metric("/gc/cycles/total:gc-cycles"), n = 0;
+	rt_cycle c;
+
+	for (uint64_t i = 1; i <= last; i++)
+		n +=
+		    rt_read_cycle(i, &c) == RT_OK && c.cause == RT_CAUSE_MEMORY;
+	return n == 0;
+}
+
+// An allocation sweeps before it is refused, and before it collects.
 TEST(no_allocation_is_refused_while_garbage_is_left)
 {
 	rt_config c = config(2, 0);
@@ -575,10 +621,13 @@ TEST(no_allocation_is_refused_while_garbage_is_left)
 	for (int round = 0; round < 40; round++) {
 		size_t mib = 4 + 4 * (round % 12);
 
+		collect_only();
+		ck_assert(round == 0 || sweep_left());
 		ck_assert_ptr_nonnull(rt_alloc_noscan(mib * MIB));
 		for (size_t i = 0; i < 8 * PER_MIB; i++)
 			ck_assert_ptr_nonnull(rt_alloc_noscan(OBJECT - i % 4));
 	}
+	ck_assert(none_for_memory());
 	heap_healthy();
 	must(rt_fini());
 }
@@ -598,16 +647,22 @@ static void begin_full(void)
 
 // A stretch in which nothing may collect gets the memory of the dead as well,
 // if the heap cannot grow.
-TEST(a_stretch_sweeps_if_the_heap_cannot_grow, .n = 2)
+TEST(a_stretch_sweeps_if_the_heap_cannot_grow, .n = 3)
 {
+	void *stack = NULL;
+
 	begin_full();
 	rt_nogc_enter();
 	if (_i == 0)
 		ck_assert_ptr_nonnull(rt_alloc_noscan(40 * MIB));
-	else
+	else if (_i == 1)
 		for (size_t i = 0; i < 40 * PER_MIB; i++)
 			ck_assert_ptr_nonnull(rt_alloc_noscan(OBJECT));
-	ck_assert_ptr_null(rt_alloc_noscan(30 * MIB));
+	else
+		ck_assert_ptr_nonnull(stack = rt_stack_alloc(32 * MIB));
+	ck_assert_ptr_null(rt_alloc_noscan(40 * MIB));
+	if (stack)
+		must(rt_stack_free(stack, 32 * MIB));
 	must(rt_nogc_leave());
 	heap_healthy();
 	must(rt_fini());
@@ -619,8 +674,10 @@ static void *take_turns(void *arg)
 
 	(void)arg;
 	must(rt_thread_attach(RT_THREAD_EXACT));
-	for (size_t i = 0; i < 300 / HEAP_CUT; i++)
-		refused += rt_alloc_noscan((1 + i % 5) * 4 * MIB) == NULL;
+	for (size_t i = 0; i < 300 / HEAP_CUT; i++) {
+		collect_only();
+		refused += rt_alloc_noscan((1 + i % 3) * 4 * MIB) == NULL;
+	}
 	must(rt_thread_detach());
 	return (void *)refused;
 }
@@ -639,6 +696,7 @@ TEST(no_thread_of_two_is_refused_while_garbage_is_left, .n = 2)
 	ck_assert_ptr_null(run_thread(take_turns, NULL));
 	ck_assert_ptr_null(join_thread(other));
 	must(rt_blocking_leave());
+	ck_assert(none_for_memory());
 	heap_healthy();
 	must(rt_fini());
 }
