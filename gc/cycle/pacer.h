@@ -77,9 +77,9 @@ uint64_t pacer_next(const struct pacer_rule *rule,
 uint64_t pacer_limited(const struct pacer_rule *rule,
 		       const struct pacer_found *found, uint64_t goal);
 
-// The pacer of the heap.  A collection writes it with the world stopped;
-// the functions that set the rule write it under a lock that no thread holds
-// while it is stopped.  Any thread may read the atomics.
+// The pacer of the heap.  A collection writes it with the world stopped.  The
+// functions that set the rule, and pacer_swept, write it under a lock that no
+// thread holds while it is stopped.  Any thread may read the atomics.
 struct pacer {
 	struct pacer_rule rule;
 	struct pacer_found found;

@@ -8,10 +8,10 @@
 // the end of a collection that leaves pages to release, by a change of what the
 // heap may retain, and by a thread that has freed much itself.
 //
-// A collection writes what it found (scavgoal.h) in its stop, and the thread
-// looks and decides as running.  So a decision to sleep comes before that stop
-// or after it.  If it comes before, the collection knows of it.  If it comes
-// after, the thread has seen what was found.
+// The thread looks and decides as running.  So a decision to sleep comes before
+// the stop of a collection or after it.  If it comes before, the collection
+// knows of it, and wakes the thread.  If it comes after, the thread waits until
+// all is swept before it decides, and so sees what was found (scavgoal.h).
 #ifndef GC_CYCLE_SCAVENGER_H
 #define GC_CYCLE_SCAVENGER_H
 

@@ -83,9 +83,9 @@ RT_INLINE void scavgoal_changed(void)
 	atomic_u64_add_relaxed(&scavgoal.changes, 1);
 }
 
-// A collection calls scavgoal_note in its stop when it has swept.  in_use and
-// goal are those at the end of its marking.  retained, free and live are what
-// it has left, and ended is nanotime.
+// The end of a sweep calls scavgoal_note (swept.c).  in_use and goal are those
+// at the end of the marking before it.  retained, free and live are what it has
+// left, and ended is nanotime.
 struct scavgoal_found {
 	uint64_t in_use, goal;
 	uint64_t retained, free, live;

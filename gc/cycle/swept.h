@@ -9,7 +9,7 @@
 //   - a refill whose set of spans is empty sweeps one;
 //   - a large allocation sweeps until as many pages were freed as it takes, or
 //     none is left;
-//   - before the heap grows, all are swept;
+//   - before the heap grows, no chunk is left that no thread has taken;
 //   - so they are before the memory limit has pages released, and before the
 //     next collection, by the thread that finds it due.
 //

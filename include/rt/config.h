@@ -378,18 +378,21 @@ typedef struct rt_config {
 	 * Where a collection frees the memory of dead objects (sweeping).
 	 *
 	 * 0: in its stop.
-	 * 1: in its stop, if that takes at most 250 us by the time that the
-	 * last one took; otherwise as 2.
+	 * 1: in its stop, if one thread would take at most 250 us for that, as
+	 * the last sweep was measured; otherwise as 2.
 	 * 2: after it, beside the host's threads.  The thread of scavenge
-	 * sweeps, and a thread that would take more memory sweeps some first, a
-	 * few microseconds at a time, between which it may be stopped.  With
-	 * gc_threads 0 only the threads that allocate sweep.  The rest is swept
-	 * before the next collection, by rt_gc before it returns, and by the
+	 * sweeps, and a thread that would take more memory sweeps some first, 4
+	 * MiB of the heap at a time, which takes some ten microseconds, and
+	 * polls in between.  With gc_threads 0 only the threads that allocate
+	 * sweep.  The rest is swept before the next collection, before rt_gc
+	 * returns, before the first of several destructors runs, and by the
 	 * functions that look at the whole heap or read exact statistics.
 	 * These see no difference to 0, and the heap goal is the same once all
-	 * is swept.  A collection for an allocation that found no memory, or
-	 * during rt_drop_now, sweeps in its stop.  The thread is made for the
-	 * first such sweep, if not before, even if scavenge is 0.  Default 0.
+	 * is swept.  Sweeping beside the threads counts as the program's CPU
+	 * time, not as that of the collector.  A collection for an allocation
+	 * that found no memory, or during rt_drop_now, sweeps in its stop.  The
+	 * thread is made for the first such sweep, if not before, even if
+	 * scavenge is 0.  Default 0.
 	 */
 	uint8_t sweep;
 

@@ -114,8 +114,8 @@ typedef struct rt_cycle {
 
 	/* heap_inuse, heap_idle and heap_released of rt_memstats at the end of
 	 * the stop.  Memory of the collector that is freed later (release_ns)
-	 * is in none of them.  If the sweep came after the stop, heap_inuse
-	 * includes the dead, and the other two do not. */
+	 * is in none of them.  If the sweep came after the stop, the pages of
+	 * the dead count in heap_inuse, and not yet in heap_idle. */
 	uint64_t heap_inuse;
 	uint64_t heap_idle;
 	uint64_t heap_released;

@@ -169,8 +169,11 @@ RT_ABI_ASSERT_(sizeof(rt_memstats) == 5776, "rt_memstats is ABI");
  * rt_read_memstats fills *m with the statistics as of this call.  All are of
  * one moment, and include what is in the caches of threads.  It stops the world
  * for a time that grows with the number of threads, not with the size of the
- * heap.  It frees the unused rest of the threads' runs (rt/alloc.h).  In
- * double-check mode it also compares six pairs of independent counters.
+ * heap, except with rt_config.sweep above 0: then it first frees what the last
+ * collection found dead.  A caller that is attached and in no region does that
+ * before the stop, as far as it can.  It frees the unused rest of the threads'
+ * runs (rt/alloc.h).  In double-check mode it also compares six pairs of
+ * independent counters.
  *
  * Returns 0, or RT_EINVAL (m is null: nothing was stopped), RT_EBUSY (inside a
  * callback of a collection), RT_ESTATE (inside a no-GC stretch; no heap).
@@ -186,12 +189,15 @@ RT_API int rt_read_memstats(rt_memstats *m);
  * rt_read_memstats_live fills *m without stopping any thread, in a time that
  * grows with the number of threads.  It is meant for monitoring.  All fields of
  * the heap are of one moment, and the relations above hold.  Its result differs
- * from that of rt_read_memstats in three ways:
+ * from that of rt_read_memstats in these ways:
  *
  * - Objects that a thread has allocated from the spans that it caches now, at
  *   most one span for each size class and kind, do not count yet.
  * - Small objects that were combined meanwhile do not count yet either.
  * - Stacks that threads keep for the next rt_stack_alloc count in stack_inuse.
+ * - With rt_config.sweep above 0, objects that the last collection found dead
+ *   may still count, and next_gc may be less than it will be once they are
+ *   freed.
  *
  * Returns 0, or RT_EINVAL (m is null), RT_ESTATE (no heap).
  *
