@@ -11,6 +11,7 @@
 #include "gc/host/supply.h"
 #include "runtime/pages/arena.h"
 #include "runtime/pages/hugepages.h"
+#include "runtime/spans/mheap.h"
 #include "test/harness/await.h"
 #include "test/harness/heap.h"
 #include "test/harness/kind.h"
@@ -281,6 +282,10 @@ TEST(a_stack_that_is_free_is_taken_without_sweeping)
 
 	ck_assert_ptr_nonnull(first);
 	ck_assert(sweep_left());
+	rt_nogc_enter(); // in which pages are taken before anything is swept
+	while (mheap_fits(NULL, 1))
+		ck_assert_ptr_nonnull(rt_alloc_noscan(OBJECT));
+	rt_nogc_leave();
 	second = rt_stack_alloc(2048);
 	ck_assert_ptr_nonnull(second);
 	ck_assert_uint_eq(atomic_u64_load_relaxed(&sweep.left), left);
@@ -302,9 +307,7 @@ TEST(rt_alloc_many_sweeps_a_chunk_at_most)
 	static void *out[40 * PER_MIB];
 	uint32_t left;
 
-	for (size_t i = 0; i < MOST_MIB * PER_MIB; i++)
-		if (!table[i])
-			table[i] = (uintptr_t)rt_alloc_noscan(OBJECT);
+	fill(MOST_MIB);
 	collect_only(); // nothing has died: a sweep finds no slot
 	left = chunks_left();
 	ck_assert_uint_gt(left, 4);
@@ -314,8 +317,29 @@ TEST(rt_alloc_many_sweeps_a_chunk_at_most)
 	heap_healthy();
 }
 
+// In a no-GC stretch, too: without slots and pages it sweeps a chunk, and then
+// the heap grows.
+TEST(a_stretch_sweeps_a_chunk_before_the_heap_grows)
+{
+	uint64_t used;
+	uint32_t left;
+
+	must(rt_gc());
+	fill(MOST_MIB);
+	collect_only(); // nothing has died
+	used = arena_used();
+	left = chunks_left();
+	ck_assert_uint_gt(left, 4);
+	rt_nogc_enter();
+	while (arena_used() == used)
+		ck_assert_ptr_nonnull(rt_alloc_noscan(OBJECT));
+	rt_nogc_leave();
+	ck_assert_uint_ge(chunks_left() + 2, left);
+	heap_healthy();
+}
+
 // In a no-GC stretch stops wait for the thread, so it does not sweep as long as
-// the heap has pages or can grow.
+// the heap has pages, or can grow for a large object.
 TEST(in_a_stretch_the_heap_grows, .n = 2)
 {
 	uint32_t left = chunks_left();
