@@ -14,8 +14,9 @@ struct swept swept;
 // What a chunk takes if none was timed.
 enum { CHUNK_NS = 5000 };
 
-// The longest sleep of a thread that waits for the end.  Usually it is woken;
-// but the thread that would end the sweep may be this one (swept_end).
+// The longest sleep of a thread that waits for the end.  Usually it is woken.
+// But the thread that would end the sweep may be this one (swept_end), or the
+// next sweep may have begun before it sleeps, and wait for threads like it.
 enum { AWAIT_NS = 1000000 };
 
 // choose_huge_pages calls helpers if huge pages are wanted.

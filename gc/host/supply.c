@@ -429,26 +429,27 @@ static void sweep_some(struct rt_mcache *mc, uint64_t left)
 }
 
 // take_swept tries again, in slices, until all is swept (refill.h), and then
-// once more.  In a no-GC stretch it does not poll.  A poll may bring another
-// sweep.
+// once more.  In a no-GC stretch it does not poll.
 static RT_NOINLINE void *take_swept(struct rt_mcache *mc, struct want *w)
 {
 	void *obj = NULL;
 	bool over;
 
 	do {
-		uint64_t left = atomic_u64_load_relaxed(&sweep.left);
+		uint64_t left;
 
-		over = swept_over();
 		schedpoint(SCHED_TAKE_SWEPT);
 		if (!door_nogc())
 			safepoint_poll(&mc->thread);
 		if (!has_kind(w))
 			return NULL;
+		// No sweep can begin from here on until the next poll.
+		left = atomic_u64_load_relaxed(&sweep.left);
+		over = swept_over();
 		obj = take(mc, mc->thread.p, w);
-		if (!obj && !swept_over())
+		if (!obj && !over)
 			sweep_some(mc, left);
-	} while (!obj && !(over && swept_over()));
+	} while (!obj && !over);
 	return obj;
 }
 

@@ -29,7 +29,7 @@
 // mutant END_ASKS_ACTIVE: the end in a stop asks whether a sweeper is active
 // mutant SLEEP_UNCOUNTED: a thread sleeps without counting as a sleeper
 // mutant WAKE_FIRST: the end looks for sleepers before the sweep is over
-// mutant OVER_STALE: a thread without memory does not look for another sweep
+// mutant OVER_STALE: a thread without memory looks whether all is swept, polls
 // mutant ADVICE_DROPPED: a collection has advised, then takes the advice
 // mutant CHOICE_EARLY: huge pages are chosen before the buffers are freed
 
@@ -418,25 +418,31 @@ proctype Collector(byte me)
 	}
 }
 
-// The thread gets memory at any time, or gives up.  Its last try may have come
-// while another thread was in the last chunk of a sweep that a poll brought.
+// The thread gets memory at any time, or gives up when its last try has come
+// after all was swept.
 // C: supply_object, take_swept, sweep_some
 // at: TAKE_SWEPT
 inline take_swept(me, nogc, took, last, seen)
 {
 	do
 	:: true ->
-		atomic { was_left = left; over = (state == OVER) }
+#ifdef OVER_STALE
+		over = (state == OVER);
+#endif
 		if
 		:: nogc
 		:: else -> poll(me)
 		fi;
+		was_left = left;
+#ifndef OVER_STALE
+		over = (state == OVER);
+#endif
 		if
-		:: true // take has found nothing
+		:: all = (state == OVER) // take has found nothing
 		:: break
 		fi;
 		if
-		:: state != OVER && left == was_left ->
+		:: !over && left == was_left ->
 			swept_slice(me, took, last);
 			if
 			:: took -> took = false
@@ -444,15 +450,12 @@ inline take_swept(me, nogc, took, last, seen)
 			fi
 		:: else
 		fi;
-#ifndef OVER_STALE
-		over = (over && state == OVER);
-#endif
 		if
-		:: over -> assert(ALL_SWEPT); break
+		:: over -> assert(all); break
 		:: else
 		fi
 	od;
-	atomic { over = false; was_left = 0 }
+	atomic { over = false; all = false; was_left = 0 }
 }
 
 // C: supply_request, supply_collect_due, end_sweep
@@ -460,7 +463,7 @@ inline take_swept(me, nogc, took, last, seen)
 proctype Host(byte me)
 {
 	byte i, seen, was_left;
-	bool took, last, over, nogc;
+	bool took, last, over, all, nogc;
 
 	for (i : 1 .. ALLOCATIONS) {
 		unblock(me);

@@ -21,7 +21,11 @@
 // CONDEMNED_NOT.  One shows in any destructor that forks, in
 // test/whole/check_drop_now: runners RIGHT_LOST.  Three show wherever there is
 // no room to mark with, in test/whole/check_gc and test/whole/check_kind_flags:
-// overflow OVER_RAISED, LEFT_SILENT, RESCAN_ANY.
+// overflow OVER_RAISED, LEFT_SILENT, RESCAN_ANY.  Two show in any collection
+// that leaves something unswept, in test/whole/check_swept: swept LEADER_SKIPS,
+// CHOICE_EARLY.  Two cost a thread a millisecond of sleep at most, and no test
+// measures time; test/order/dekker.sh reads the code for the order of memory
+// that they break: swept SLEEP_UNCOUNTED, WAKE_FIRST.
 #include "test/order/sched.h"
 
 #include <stdlib.h>

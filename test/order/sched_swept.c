@@ -289,8 +289,9 @@ static uint64_t cycles(void)
 	return heap_metric("/gc/cycles/total:gc-cycles");
 }
 
-// A thread has found all swept and polls before it tries once more.  If the
-// poll brings another sweep, it goes on sweeping, and asks for no collection.
+// swept OVER_STALE: a thread has found all swept and polls before it tries once
+// more.  If the poll brings another sweep, it goes on sweeping, and asks for no
+// collection.
 TEST(a_sweep_that_begins_in_a_poll_serves_the_thread_that_polls)
 {
 	uint64_t before = cycles();
@@ -307,8 +308,8 @@ TEST(a_sweep_that_begins_in_a_poll_serves_the_thread_that_polls)
 	heap_healthy();
 }
 
-// A thread that ends the sweep may want huge pages after the one that collected
-// has looked whether any are wanted.
+// swept ADVICE_DROPPED: a thread that ends the sweep may want huge pages after
+// the one that collected has looked whether any are wanted.
 TEST(advice_that_comes_late_stays)
 {
 	slices_rest(rt_thread_tls);
