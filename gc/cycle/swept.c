@@ -117,12 +117,13 @@ static void follow(enum swept_state state)
 
 void swept_end(void)
 {
-	if (atomic_u32_load_relaxed(&swept.state) != SWEPT_BESIDE ||
-	    !sweep_done())
+	uint32_t state = atomic_u32_load_relaxed(&swept.state);
+
+	if ((state != SWEPT_STOP && state != SWEPT_BESIDE) || !sweep_done())
 		return;
 	schedpoint(SCHED_SWEPT_END);
-	if (atomic_u32_cas_acquire(&swept.state, SWEPT_BESIDE, SWEPT_ENDING))
-		follow(SWEPT_BESIDE);
+	if (atomic_u32_cas_acquire(&swept.state, state, SWEPT_ENDING))
+		follow((enum swept_state)state);
 }
 
 void swept_end_stopped(void)
