@@ -180,6 +180,8 @@ static RT_NOINLINE void collect_stopped(struct rt_proc *p, bool forced)
 	flip();
 	sweep_all(p);
 	cyclerecord_step(CYCLERECORD_SWEEP);
+	if (gctrace_on())
+		gctrace_note();
 	pace(forced);
 	note_retained(goal);
 	mutex_lock(&mheap.lock);
@@ -220,6 +222,25 @@ struct ask *cycle_begin(struct rt_proc *p)
 	return asked;
 }
 
+// let_others ends the right to stop the world, and then the lead.
+static void let_others(struct ask *asked)
+{
+	stw_release();
+	ask_done(asked);
+}
+
+// let_others_traced also writes the trace.  It must not be inline: only a
+// collection that is traced needs the room for what the lines say.
+static RT_NOINLINE void let_others_traced(struct rt_proc *p, struct ask *asked,
+					  uint64_t number)
+{
+	struct gctrace_cycle traced;
+
+	gctrace_take(&traced, number);
+	let_others(asked);
+	gctrace_write(p, &traced);
+}
+
 bool cycle_end(struct rt_proc *p, struct ask *asked)
 {
 	bool want_helpers = cycle.found.want_helpers;
@@ -239,9 +260,9 @@ bool cycle_end(struct rt_proc *p, struct ask *asked)
 	choose_huge_pages();
 	cyclerecord_step(CYCLERECORD_RELEASE);
 	number = cyclerecord_publish();
-	stw_release();
-	ask_done(asked);
 	if (gctrace_on())
-		gctrace_cycle(p, number);
+		let_others_traced(p, asked, number);
+	else
+		let_others(asked);
 	return want_helpers;
 }

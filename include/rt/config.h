@@ -334,7 +334,8 @@ typedef struct rt_config {
 	 * 1: each collection writes a line to stderr when the threads run
 	 * again; doc/operating.md explains it.  A line that stderr does not
 	 * take at once is dropped; the metric /gc/trace/dropped:lines counts
-	 * them.  0: none.  Default 0.
+	 * them.  2: it also writes what it has marked, a line for each size
+	 * class; to count that makes the stop longer.  0: none.  Default 0.
 	 */
 	uint8_t gctrace;
 

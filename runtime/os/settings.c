@@ -95,7 +95,7 @@ static const struct field fields[] = {
     FIELD(tracecheck, FIELD_U8, true, 0, 1),
     FIELD(gc_cpu_limit, FIELD_U8, true, 1, 100),
     FIELD(cgroup, FIELD_U8, true, 0, 2),
-    FIELD(gctrace, FIELD_U8, true, 0, 1),
+    FIELD(gctrace, FIELD_U8, true, 0, 2),
     FIELD(scavtrace, FIELD_U8, true, 0, 1),
     FIELD(scavenge, FIELD_U8, true, 0, 1),
     FIELD(idle_s, FIELD_U8, true, 0, UINT8_MAX),

@@ -174,7 +174,7 @@ TEST(values_out_of_range_are_refused)
 	REFUSED(poison, 2);
 	REFUSED(guard_large, 2);
 	REFUSED(tracecheck, 2);
-	REFUSED(gctrace, 2);
+	REFUSED(gctrace, 3);
 	REFUSED(scavtrace, 2);
 	for (size_t i = 0; i < sizeof config.spare; i++)
 		REFUSED(spare[i], 1);
