@@ -88,13 +88,17 @@ static void pace(bool forced)
 	pacer_collected(&f);
 }
 
+// used returns what counts for the goal.
+static uint64_t used(void)
+{
+	return pacer_used(gauge_load(&gauges.heap_live),
+			  gauge_load(&gauges.stack_inuse),
+			  gauge_load(&gauges.external));
+}
+
 // cause_of returns why a collection that answers these asks runs.
 static enum rt_cause cause_of(const struct ask *asked)
 {
-	uint64_t used = pacer_used(gauge_load(&gauges.heap_live),
-				   gauge_load(&gauges.stack_inuse),
-				   gauge_load(&gauges.external));
-
 	switch (asked->cause) {
 	case ASK_FORCED:
 		return RT_CAUSE_FORCED;
@@ -103,7 +107,7 @@ static enum rt_cause cause_of(const struct ask *asked)
 	case ASK_STRESS:
 		return RT_CAUSE_STRESS;
 	default:
-		return pacer_for_limit(used) ? RT_CAUSE_LIMIT : RT_CAUSE_GOAL;
+		return pacer_for_limit(used()) ? RT_CAUSE_LIMIT : RT_CAUSE_GOAL;
 	}
 }
 
@@ -148,6 +152,8 @@ static void record(bool forced)
 	};
 
 	pacer_account(&cpu);
+	if (RT_UNLIKELY(settings.gcpacertrace != 0))
+		pacertrace_accounted(&cpu);
 	gcstats_end_cycle(&c);
 	cyclerecord_counted(&c);
 }
@@ -183,6 +189,8 @@ static RT_NOINLINE void collect_stopped(struct rt_proc *p, bool forced)
 	if (gctrace_on())
 		gctrace_note();
 	pace(forced);
+	if (RT_UNLIKELY(settings.gcpacertrace != 0))
+		pacertrace_paced(&cycle.found, cycle.in_use);
 	note_retained(goal);
 	mutex_lock(&mheap.lock);
 	scavindex_next_cycle(&mheap.pages.scav);
@@ -210,6 +218,8 @@ struct ask *cycle_begin(struct rt_proc *p)
 	forced = any_asks(asked, ASK_FORCED);
 	cycle.cpu = gcstats_cpu();
 	cyclerecord_begin(cause_of(asked), forced);
+	if (RT_UNLIKELY(settings.gcpacertrace != 0))
+		pacertrace_begin(used());
 	// This frame outlasts marking, and with it the registers that it or a
 	// caller has spilled.  stw_acquire saved a frame of its own while it
 	// waited, and that frame is gone.

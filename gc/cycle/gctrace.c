@@ -14,6 +14,12 @@ enum { STDERR = 2 };
 // numbers are possible.
 static struct gctrace_cycle noted;
 
+void gctrace_reset(void)
+{
+	atomic_u64_store_relaxed(&gctrace.dropped, 0);
+	pacertrace_reset();
+}
+
 // text_decimal writes n / 10^digits, as Go's itoaDiv.
 static void text_decimal(struct text *t, uint64_t n, unsigned digits)
 {
@@ -233,6 +239,18 @@ static void write_scan(const struct gctrace_cycle *c)
 			count_dropped(write_text(&line));
 }
 
+static void write_pacer(const struct gctrace_cycle *c)
+{
+	struct text line;
+
+	pacertrace_format_cpu(&line, &c->pacer, c->number);
+	count_dropped(write_text(&line));
+	pacertrace_format_sweep(&line, &c->pacer, c->number);
+	count_dropped(write_text(&line));
+	pacertrace_format_goal(&line, &c->pacer, c->number);
+	count_dropped(write_text(&line));
+}
+
 static void write_cycle(const struct gctrace_cycle *cycle)
 {
 	rt_cycle c;
@@ -244,6 +262,8 @@ static void write_cycle(const struct gctrace_cycle *cycle)
 		write_record(known, gctrace_format);
 	if (settings.gctrace == 2)
 		write_scan(cycle);
+	if (settings.gcpacertrace != 0)
+		write_pacer(cycle);
 	if (settings.scavtrace != 0)
 		write_record(known, gctrace_format_scav);
 }
@@ -258,6 +278,7 @@ void gctrace_take(struct gctrace_cycle *c, uint64_t number)
 {
 	*c = noted;
 	c->number = number;
+	pacertrace_take(&c->pacer);
 }
 
 RT_NOINLINE void gctrace_write(struct rt_proc *p, const struct gctrace_cycle *c)

@@ -17,6 +17,7 @@
 #include "runtime/os/throw.h"
 #include "runtime/os/settings.h"
 #include "runtime/world/proc.h"
+#include "gc/cycle/pacertrace.h"
 #include "gc/cycle/scanstats.h"
 
 // No check: it is one count.
@@ -29,14 +30,19 @@ RT_GLOBAL struct gctrace gctrace;
 // gctrace_on tells whether collections are traced.
 RT_INLINE bool gctrace_on(void)
 {
-	return RT_UNLIKELY((settings.gctrace | settings.scavtrace) != 0);
+	return RT_UNLIKELY((settings.gctrace | settings.scavtrace |
+			    settings.gcpacertrace) != 0);
 }
 
 // What the lines of one collection say.  No check: it is a copy.
 struct gctrace_cycle {
 	uint64_t number;
-	struct scanstats scan; // only if settings.gctrace is 2
+	struct scanstats scan;	 // only if settings.gctrace is 2
+	struct pacertrace pacer; // only if settings.gcpacertrace is set
 };
+
+// gctrace_reset makes an empty trace.
+void gctrace_reset(void);
 
 // gctrace_format writes the line of a record, with a newline.
 // gctrace_format_scav writes the line of what was released since the record

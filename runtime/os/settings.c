@@ -32,7 +32,7 @@ static const rt_config defaults = {
 };
 
 static_assert(sizeof(size_t) == 8 && sizeof(int) == 4, "field_width");
-static_assert(sizeof(rt_config) == 96, "a new field goes into fields, too");
+static_assert(sizeof(rt_config) == 104, "a new field goes into fields, too");
 static_assert(offsetof(rt_config, guard_small) + 2 ==
 		      offsetof(rt_config, stack_format) &&
 		  offsetof(rt_config, stack_format) + sizeof(void *) ==
@@ -97,6 +97,7 @@ static const struct field fields[] = {
     FIELD(cgroup, FIELD_U8, true, 0, 2),
     FIELD(gctrace, FIELD_U8, true, 0, 2),
     FIELD(scavtrace, FIELD_U8, true, 0, 1),
+    FIELD(gcpacertrace, FIELD_U8, true, 0, 1),
     FIELD(scavenge, FIELD_U8, true, 0, 1),
     FIELD(idle_s, FIELD_U8, true, 0, UINT8_MAX),
 };

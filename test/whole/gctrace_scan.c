@@ -335,7 +335,7 @@ TEST(random_heaps)
 {
 	enum { SLOTS = 2000, ROUNDS = 30 };
 	void **root = (void **)heap_table(SLOTS, 0);
-	int kinds[] = {
+	int all_kinds[] = {
 	    RT_NOSCAN,
 	    RT_WORDS,
 	    kind_make(.name = "leaf", .layout = RT_LAYOUT_NONE),
@@ -344,7 +344,7 @@ TEST(random_heaps)
 	    kind_make(.name = "dropping leaf", .layout = RT_LAYOUT_NONE,
 		      .flags = RT_KIND_DROP, .drop = drop_nothing),
 	};
-	uint32_t leaves = 1U << kinds[2] | 1U << kinds[4];
+	uint32_t leaves = 1U << all_kinds[2] | 1U << all_kinds[4];
 	unsigned classes = 0;
 
 	for (unsigned round = 0; round < ROUNDS / (HEAP_CUT > 1 ? 3 : 1);
@@ -352,7 +352,8 @@ TEST(random_heaps)
 		for (unsigned i = 0; i < 1000; i++) {
 			size_t size =
 			    rng_below(&rng, 1U << rng_below(&rng, 17));
-			int kind = kinds[rng_below(&rng, RT_ARRAY_LEN(kinds))];
+			int kind =
+			    all_kinds[rng_below(&rng, RT_ARRAY_LEN(all_kinds))];
 
 			root[rng_below(&rng, SLOTS)] =
 			    rng_below(&rng, 3) == 0 ? NULL

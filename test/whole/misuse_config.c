@@ -54,6 +54,8 @@ static const struct config_case {
     SET(gctrace, 3, RT_EINVAL),
     SET(scavtrace, 1, RT_OK),
     SET(scavtrace, 2, RT_EINVAL),
+    SET(gcpacertrace, 1, RT_OK),
+    SET(gcpacertrace, 2, RT_EINVAL),
     SET(gc_cpu_limit, 0, RT_EINVAL),
     SET(gc_cpu_limit, 1, RT_OK),
     SET(gc_cpu_limit, 100, RT_OK),
