@@ -2,9 +2,11 @@
 #include "gc/cycle/cycle.h"
 
 #include "runtime/os/schedpoint.h"
+#include "runtime/os/probe.h"
 #include "runtime/os/throw.h"
 #include "runtime/os/nanotime.h"
 #include "runtime/os/settings.h"
+#include "runtime/world/cyclering.h"
 #include "runtime/world/heapgauge.h"
 #include "runtime/world/gcstats.h"
 #include "runtime/spans/mcentral.h"
@@ -26,6 +28,7 @@ static struct {
 	uint64_t cpu; // CPU time of the process when it began, ns
 	struct mark_result found;
 	uint64_t in_use; // bytes in heap spans when marking ended
+	uint64_t number;
 } cycle;
 
 // check_sets checks the sets of all span classes.
@@ -179,6 +182,7 @@ static RT_NOINLINE void collect_stopped(struct rt_proc *p, bool forced)
 	if (RT_UNLIKELY(settings.tracecheck != 0))
 		tracecheck_all();
 	cyclerecord_step(CYCLERECORD_MARK);
+	probe_gc_marked(cycle.number, cycle.found.marked_bytes);
 	cyclerecord_found(&cycle.found);
 	atomic_u64_store_relaxed(&gauges.heap_live, cycle.found.marked_bytes);
 	cycle.in_use = heapgauge_sum(HEAPGAUGE_IN_USE);
@@ -186,6 +190,7 @@ static RT_NOINLINE void collect_stopped(struct rt_proc *p, bool forced)
 	flip();
 	sweep_all(p);
 	cyclerecord_step(CYCLERECORD_SWEEP);
+	probe_gc_swept(cycle.number, heapgauge_sum(HEAPGAUGE_IN_USE));
 	if (gctrace_on())
 		gctrace_note();
 	pace(forced);
@@ -208,16 +213,21 @@ static void choose_huge_pages(void)
 
 struct ask *cycle_begin(struct rt_proc *p)
 {
+	enum rt_cause cause;
 	struct ask *asked;
 	bool forced;
 
 	RT_ASSERT(p == proc_self());
 	stw_acquire(p);
+	cycle.number = atomic_u64_load_relaxed(&cyclering.count) + 1;
+	probe_gc_begin(cycle.number, used());
 	stw_stop(p, RT_STOP_GC_MARK_TERM);
 	asked = ask_take();
 	forced = any_asks(asked, ASK_FORCED);
 	cycle.cpu = gcstats_cpu();
-	cyclerecord_begin(cause_of(asked), forced);
+	cause = cause_of(asked);
+	cyclerecord_begin(cause, forced);
+	probe_gc_stopped(cycle.number, cause);
 	if (RT_UNLIKELY(settings.gcpacertrace != 0))
 		pacertrace_begin(used());
 	// This frame outlasts marking, and with it the registers that it or a

@@ -1,6 +1,7 @@
 // pacer.c - computes the heap's goal.
 #include "gc/cycle/pacer.h"
 
+#include "runtime/os/probe.h"
 #include "runtime/os/throw.h"
 
 struct pacer pacer;
@@ -131,6 +132,16 @@ struct pacer_terms pacer_explain(const struct pacer_rule *rule,
 	return t;
 }
 
+// set_goal tells a tracer if the goal is another.
+static void set_goal(uint64_t goal)
+{
+	uint64_t before = atomic_u64_load_relaxed(&pacer.goal);
+
+	atomic_u64_store_relaxed(&pacer.goal, goal);
+	if (goal != before)
+		probe_goal(before, goal);
+}
+
 // publish shows the goal, lowered for the memory limit.
 static void publish(uint64_t goal)
 {
@@ -140,8 +151,7 @@ static void publish(uint64_t goal)
 	atomic_u64_store_relaxed(&pacer.heap_marked, pacer.found.heap_marked);
 	atomic_u64_store_relaxed(&pacer.stack_inuse, pacer.found.stack_inuse);
 	atomic_u64_store_relaxed(&pacer.percent, (uint64_t)pacer.rule.percent);
-	atomic_u64_store_relaxed(
-	    &pacer.goal, pacer_limited(&pacer.rule, &pacer.found, goal));
+	set_goal(pacer_limited(&pacer.rule, &pacer.found, goal));
 	RT_CHECK(pacer_check(&pacer));
 }
 
@@ -203,8 +213,7 @@ void pacer_account(const struct pacer_cpu *cpu)
 // this one found that a collection was due.
 static void raise(uint64_t goal)
 {
-	atomic_u64_store_relaxed(
-	    &pacer.goal, base_max(goal, atomic_u64_load_relaxed(&pacer.goal)));
+	set_goal(base_max(goal, atomic_u64_load_relaxed(&pacer.goal)));
 }
 
 bool pacer_put_off(uint64_t used, uint64_t cpu)
