@@ -2,9 +2,11 @@
 #include "gc/cycle/cycle.h"
 
 #include "runtime/os/schedpoint.h"
+#include "runtime/os/probe.h"
 #include "runtime/os/throw.h"
 #include "runtime/os/nanotime.h"
 #include "runtime/os/settings.h"
+#include "runtime/world/cyclering.h"
 #include "runtime/world/heapgauge.h"
 #include "runtime/world/gcstats.h"
 #include "runtime/spans/mcentral.h"
@@ -29,6 +31,7 @@
 static struct {
 	uint64_t cpu; // CPU time of the process when it began, ns
 	struct mark_result found;
+	uint64_t number;
 } cycle;
 
 // any_asks tells whether one of the asks has the cause.  There must be at least
@@ -103,13 +106,17 @@ static void pace(bool forced, bool beside)
 	pacer_collected(&f);
 }
 
+// used returns what counts for the goal.
+static uint64_t used(void)
+{
+	return pacer_used(gauge_load(&gauges.heap_live),
+			  gauge_load(&gauges.stack_inuse),
+			  gauge_load(&gauges.external));
+}
+
 // cause_of returns why a collection that answers these asks runs.
 static enum rt_cause cause_of(const struct ask *asked)
 {
-	uint64_t used = pacer_used(gauge_load(&gauges.heap_live),
-				   gauge_load(&gauges.stack_inuse),
-				   gauge_load(&gauges.external));
-
 	switch (asked->cause) {
 	case ASK_FORCED:
 		return RT_CAUSE_FORCED;
@@ -118,7 +125,7 @@ static enum rt_cause cause_of(const struct ask *asked)
 	case ASK_STRESS:
 		return RT_CAUSE_STRESS;
 	default:
-		return pacer_for_limit(used) ? RT_CAUSE_LIMIT : RT_CAUSE_GOAL;
+		return pacer_for_limit(used()) ? RT_CAUSE_LIMIT : RT_CAUSE_GOAL;
 	}
 }
 
@@ -156,6 +163,8 @@ static void record(bool forced)
 	};
 
 	pacer_account(&cpu);
+	if (RT_UNLIKELY(settings.gcpacertrace != 0))
+		pacertrace_accounted(&cpu);
 	gcstats_end_cycle(&c);
 	cyclerecord_counted(&c);
 }
@@ -183,6 +192,7 @@ static RT_NOINLINE void collect_stopped(struct rt_proc *p, bool forced,
 	if (RT_UNLIKELY(settings.tracecheck != 0))
 		tracecheck_all();
 	cyclerecord_step(CYCLERECORD_MARK);
+	probe_gc_marked(cycle.number, cycle.found.marked_bytes);
 	cyclerecord_found(&cycle.found);
 	atomic_u64_store_relaxed(&gauges.heap_live, cycle.found.marked_bytes);
 	f.in_use = heapgauge_sum(HEAPGAUGE_IN_USE);
@@ -191,7 +201,12 @@ static RT_NOINLINE void collect_stopped(struct rt_proc *p, bool forced,
 	if (!beside)
 		sweep_all(p);
 	cyclerecord_step(CYCLERECORD_SWEEP);
+	probe_gc_swept(cycle.number, heapgauge_sum(HEAPGAUGE_IN_USE));
+	if (gctrace_on())
+		gctrace_note();
 	pace(forced, beside);
+	if (RT_UNLIKELY(settings.gcpacertrace != 0))
+		pacertrace_paced(&cycle.found, f.in_use);
 	note_retained(&f);
 	if (!beside)
 		swept_end_stopped();
@@ -199,16 +214,23 @@ static RT_NOINLINE void collect_stopped(struct rt_proc *p, bool forced,
 
 struct ask *cycle_begin(struct rt_proc *p)
 {
+	enum rt_cause cause;
 	struct ask *asked;
 	bool forced;
 
 	RT_ASSERT(p == proc_self());
 	stw_acquire(p);
+	cycle.number = atomic_u64_load_relaxed(&cyclering.count) + 1;
+	probe_gc_begin(cycle.number, used());
 	stw_stop(p, RT_STOP_GC_MARK_TERM);
 	asked = ask_take();
 	forced = any_asks(asked, ASK_FORCED);
 	cycle.cpu = gcstats_cpu();
-	cyclerecord_begin(cause_of(asked), forced);
+	cause = cause_of(asked);
+	cyclerecord_begin(cause, forced);
+	probe_gc_stopped(cycle.number, cause);
+	if (RT_UNLIKELY(settings.gcpacertrace != 0))
+		pacertrace_begin(used());
 	// This frame outlasts marking, and with it the registers that it or a
 	// caller has spilled.  stw_acquire saved a frame of its own while it
 	// waited, and that frame is gone.
@@ -219,6 +241,25 @@ struct ask *cycle_begin(struct rt_proc *p)
 	if (any_asks(asked, ASK_MEMORY))
 		work_release(p);
 	return asked;
+}
+
+// let_others ends the right to stop the world, and then the lead.
+static void let_others(struct ask *asked)
+{
+	stw_release();
+	ask_done(asked);
+}
+
+// let_others_traced also writes the trace.  It must not be inline: only a
+// collection that is traced needs the room for what the lines say.
+static RT_NOINLINE void let_others_traced(struct rt_proc *p, struct ask *asked,
+					  uint64_t number)
+{
+	struct gctrace_cycle traced;
+
+	gctrace_take(&traced, number);
+	let_others(asked);
+	gctrace_write(p, &traced);
 }
 
 bool cycle_end(struct rt_proc *p, struct ask *asked)
@@ -240,9 +281,9 @@ bool cycle_end(struct rt_proc *p, struct ask *asked)
 	swept_buffers_freed();
 	cyclerecord_step(CYCLERECORD_RELEASE);
 	number = cyclerecord_publish();
-	stw_release();
-	ask_done(asked);
 	if (gctrace_on())
-		gctrace_cycle(p, number);
+		let_others_traced(p, asked, number);
+	else
+		let_others(asked);
 	return want_helpers;
 }

@@ -2,6 +2,7 @@
 #include "gc/cycle/cyclerecord.h"
 
 #include "runtime/os/schedpoint.h"
+#include "runtime/os/probe.h"
 #include "runtime/os/nanotime.h"
 #include "runtime/os/settings.h"
 #include "runtime/os/gauge.h"
@@ -143,5 +144,7 @@ uint64_t cyclerecord_publish(void)
 	c->sweep_cpu_ns = noted.cpu[CYCLERECORD_SWEEP];
 	schedpoint(SCHED_CYCLERECORD_PUBLISH);
 	cyclering_add(&cyclering, c);
+	probe_gc_end(c->number, c->cause, c->pause_ns, c->heap_live,
+		     c->next_goal);
 	return c->number;
 }

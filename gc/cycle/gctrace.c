@@ -9,6 +9,17 @@ struct gctrace gctrace;
 
 enum { STDERR = 2 };
 
+// What is known of the collection of the present stop.  The thread that
+// collects uses it while it has the right to stop the world.  No check: any
+// numbers are possible.
+static struct gctrace_cycle noted;
+
+void gctrace_reset(void)
+{
+	atomic_u64_store_relaxed(&gctrace.dropped, 0);
+	pacertrace_reset();
+}
+
 // text_decimal writes n / 10^digits, as Go's itoaDiv.
 static void text_decimal(struct text *t, uint64_t n, unsigned digits)
 {
@@ -100,6 +111,63 @@ void gctrace_format(struct text *t, const rt_cycle *c)
 	text_str(t, c->forced ? " P (forced)\n" : " P\n");
 }
 
+// ---- gctrace=2 ----
+
+// text_parts writes what is scanned, what is not, and both.
+static void text_parts(struct text *t, const uint64_t *part, const char *what)
+{
+	text_u64(t, part[SCANSTATS_SCANNED]);
+	text_str(t, "+");
+	text_u64(t, part[SCANSTATS_NOSCAN]);
+	text_str(t, "=");
+	text_u64(t, part[SCANSTATS_SCANNED] + part[SCANSTATS_NOSCAN]);
+	text_str(t, what);
+}
+
+static void text_sums(struct text *t, const struct scanstats_sums *s,
+		      uint64_t number)
+{
+	text_parts(t, s->objects, " objs, ");
+	text_parts(t, s->spans, " spans, ");
+	text_parts(t, s->bytes, " bytes, gc ");
+	text_u64(t, number);
+	text_str(t, "\n");
+}
+
+void gctrace_format_total(struct text *t, const struct gctrace_cycle *c)
+{
+	struct scanstats_sums sums = {0};
+
+	for (unsigned class = 0; class < SIZECLASS_COUNT; class ++)
+		scanstats_class(&c->scan, class, &sums);
+	text_init(t);
+	text_str(t, "scan: total ");
+	text_sums(t, &sums, c->number);
+}
+
+bool gctrace_format_class(struct text *t, const struct gctrace_cycle *c,
+			  unsigned class)
+{
+	struct scanstats_sums sums = {0};
+
+	scanstats_class(&c->scan, class, &sums);
+	if ((sums.objects[SCANSTATS_SCANNED] |
+	     sums.objects[SCANSTATS_NOSCAN]) == 0)
+		return false;
+	text_init(t);
+	text_str(t, "scan: class ");
+	if (class == 0) {
+		text_str(t, "L ");
+	} else {
+		text_u64(t, sizeclass_table[class].size);
+		text_str(t, "B ");
+	}
+	text_sums(t, &sums, c->number);
+	return true;
+}
+
+// ---- scavtrace ----
+
 // What the line of released memory says, in bytes.
 struct scav {
 	uint64_t background, assist;
@@ -160,25 +228,65 @@ static void write_record(const rt_cycle *c,
 	count_dropped(c && write_text(&line));
 }
 
-static void write_cycle(uint64_t number)
+static void write_scan(const struct gctrace_cycle *c)
+{
+	struct text line;
+
+	gctrace_format_total(&line, c);
+	count_dropped(write_text(&line));
+	for (unsigned class = 0; class < SIZECLASS_COUNT; class ++)
+		if (gctrace_format_class(&line, c, class))
+			count_dropped(write_text(&line));
+}
+
+static void write_pacer(const struct gctrace_cycle *c)
+{
+	struct text line;
+
+	pacertrace_format_cpu(&line, &c->pacer, c->number);
+	count_dropped(write_text(&line));
+	pacertrace_format_sweep(&line, &c->pacer, c->number);
+	count_dropped(write_text(&line));
+	pacertrace_format_goal(&line, &c->pacer, c->number);
+	count_dropped(write_text(&line));
+}
+
+static void write_cycle(const struct gctrace_cycle *cycle)
 {
 	rt_cycle c;
 	// The record is gone if this thread did not run for 256 collections.
 	const rt_cycle *known =
-	    cyclering_read(&cyclering, number, &c) ? &c : NULL;
+	    cyclering_read(&cyclering, cycle->number, &c) ? &c : NULL;
 
 	if (settings.gctrace != 0)
 		write_record(known, gctrace_format);
+	if (settings.gctrace == 2)
+		write_scan(cycle);
+	if (settings.gcpacertrace != 0)
+		write_pacer(cycle);
 	if (settings.scavtrace != 0)
 		write_record(known, gctrace_format_scav);
 }
 
-RT_NOINLINE void gctrace_cycle(struct rt_proc *p, uint64_t number)
+void gctrace_note(void)
+{
+	if (settings.gctrace == 2)
+		scanstats_count(&noted.scan);
+}
+
+void gctrace_take(struct gctrace_cycle *c, uint64_t number)
+{
+	*c = noted;
+	c->number = number;
+	pacertrace_take(&c->pacer);
+}
+
+RT_NOINLINE void gctrace_write(struct rt_proc *p, const struct gctrace_cycle *c)
 {
 	RT_ASSERT(p == proc_self());
 	context_save(&p->context.frame);
 	proc_block(p);
-	write_cycle(number);
+	write_cycle(c);
 	proc_unblock(p);
 	context_keep();
 }

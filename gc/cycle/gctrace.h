@@ -1,11 +1,14 @@
 // gctrace.h - lines on stderr for each collection.
 //
-// Go: gctrace=1 in gcMarkTermination (mgc.go), fmtNSAsMS, itoaDiv; scavtrace=1
-// in printScavTrace (mgcscavenge.go).
+// Go: gctrace=1 in gcMarkTermination (mgc.go), fmtNSAsMS, itoaDiv; gctrace=2 in
+// dumpScanStats (mgcmark_greenteagc.go); scavtrace=1 in printScavTrace
+// (mgcscavenge.go).
 //
 // Lines are written when the world runs, by the thread that collected, as
 // blocked: no stop waits for the descriptor.  A line that the descriptor does
-// not take at once is dropped and counted.  Nothing allocates.
+// not take at once is dropped and counted.  Nothing allocates.  What the record
+// of a collection lacks is noted in the stop, and copied before another thread
+// may collect.
 #ifndef GC_CYCLE_GCTRACE_H
 #define GC_CYCLE_GCTRACE_H
 
@@ -14,6 +17,8 @@
 #include "runtime/os/throw.h"
 #include "runtime/os/settings.h"
 #include "runtime/world/proc.h"
+#include "gc/cycle/pacertrace.h"
+#include "gc/cycle/scanstats.h"
 
 // No check: it is one count.
 struct gctrace {
@@ -25,8 +30,19 @@ RT_GLOBAL struct gctrace gctrace;
 // gctrace_on tells whether collections are traced.
 RT_INLINE bool gctrace_on(void)
 {
-	return RT_UNLIKELY((settings.gctrace | settings.scavtrace) != 0);
+	return RT_UNLIKELY((settings.gctrace | settings.scavtrace |
+			    settings.gcpacertrace) != 0);
 }
+
+// What the lines of one collection say.  No check: it is a copy.
+struct gctrace_cycle {
+	uint64_t number;
+	struct scanstats scan;	 // only if settings.gctrace is 2
+	struct pacertrace pacer; // only if settings.gcpacertrace is set
+};
+
+// gctrace_reset makes an empty trace.
+void gctrace_reset(void);
 
 // gctrace_format writes the line of a record, with a newline.
 // gctrace_format_scav writes the line of what was released since the record
@@ -34,13 +50,26 @@ RT_INLINE bool gctrace_on(void)
 void gctrace_format(struct text *t, const rt_cycle *c);
 void gctrace_format_scav(struct text *t, const rt_cycle *c);
 
-// gctrace_cycle writes the lines of the collection with a number, as far as the
-// settings ask for them.  The caller must be attached, outside a blocking
-// region, with the world running, and must hold no lock.
-void gctrace_cycle(struct rt_proc *p, uint64_t number);
+// gctrace_format_total writes the line of all that was marked,
+// gctrace_format_class that of a class.  It returns false if that class has no
+// objects.
+void gctrace_format_total(struct text *t, const struct gctrace_cycle *c);
+bool gctrace_format_class(struct text *t, const struct gctrace_cycle *c,
+			  unsigned class);
+
+// gctrace_note notes what the trace of the collection of this stop needs.  It
+// must come after sweeping, before anything is allocated.  gctrace_take copies
+// it.  The caller must still have the right to stop the world.
+void gctrace_note(void);
+void gctrace_take(struct gctrace_cycle *c, uint64_t number);
+
+// gctrace_write writes the lines of a collection, as far as the settings ask
+// for them.  The caller must be attached, outside a blocking region, with the
+// world running, and must hold no lock.
+void gctrace_write(struct rt_proc *p, const struct gctrace_cycle *c);
 
 // gctrace_forced writes the line of a release that the host asked for, if the
-// settings ask for it.  The caller must be as for gctrace_cycle.
+// settings ask for it.  The caller must be as for gctrace_write.
 void gctrace_forced(struct rt_proc *p, uint64_t bytes);
 
 #endif

@@ -1,6 +1,7 @@
 // pacer.c - computes the heap's goal.
 #include "gc/cycle/pacer.h"
 
+#include "runtime/os/probe.h"
 #include "runtime/os/throw.h"
 
 struct pacer pacer;
@@ -35,19 +36,30 @@ static uint64_t headroom(uint64_t most, uint64_t marked)
 	return base_min(most, add_sat(room, HEADROOM_BASE));
 }
 
-uint64_t pacer_goal(const struct pacer_rule *rule,
-		    const struct pacer_found *found)
+// add_growth sets the terms that do not depend on the goal before.
+static void add_growth(struct pacer_terms *t, const struct pacer_rule *rule,
+		       const struct pacer_found *found)
 {
 	uint64_t live = add_sat(found->heap_marked, found->external);
 	uint64_t roots = add_sat(found->stack_scan, found->globals_scan);
-	uint64_t growth;
 
-	if (rule->percent < 0)
-		return PACER_NEVER;
-	growth = base_max(percent_of(add_sat(live, roots), rule->percent),
-			  headroom(rule->headroom, live));
-	return base_max(add_sat(live, growth),
-			percent_of(rule->heap_min, rule->percent));
+	if (rule->percent < 0) {
+		t->percent = t->headroom = t->minimum = PACER_NEVER;
+		return;
+	}
+	t->percent =
+	    add_sat(live, percent_of(add_sat(live, roots), rule->percent));
+	t->headroom = add_sat(live, headroom(rule->headroom, live));
+	t->minimum = percent_of(rule->heap_min, rule->percent);
+}
+
+uint64_t pacer_goal(const struct pacer_rule *rule,
+		    const struct pacer_found *found)
+{
+	struct pacer_terms t;
+
+	add_growth(&t, rule, found);
+	return base_max(base_max(t.percent, t.headroom), t.minimum);
 }
 
 enum { LIMIT_ROOM = 1 << 20, LIMIT_PERCENT = 3 };
@@ -68,22 +80,30 @@ uint64_t pacer_limit_goal(uint64_t limit, const struct pacer_memory *m,
 	return base_max(goal, marked);
 }
 
+// kept returns what is kept of the goal before; goal is pacer_goal.
+static uint64_t kept(const struct pacer_rule *rule,
+		     const struct pacer_found *found, uint64_t goal,
+		     uint64_t before)
+{
+	if (found->forced || rule->headroom == 0 || before <= goal)
+		return 0;
+	// Divide first: a difference below 8 becomes 0, so that the goal
+	// reaches pacer_goal in the end.
+	before = goal + (before - goal) / 8 * 7;
+	return base_min(before, add_sat(found->held, found->external));
+}
+
 uint64_t pacer_next(const struct pacer_rule *rule,
 		    const struct pacer_found *found, uint64_t before)
 {
 	uint64_t goal = pacer_goal(rule, found);
 
-	if (found->forced || rule->headroom == 0 || before <= goal)
-		return goal;
-	// Divide first: a difference below 8 becomes 0, so that the goal
-	// reaches pacer_goal in the end.
-	before = goal + (before - goal) / 8 * 7;
-	return base_max(
-	    goal, base_min(before, add_sat(found->held, found->external)));
+	return base_max(goal, kept(rule, found, goal, before));
 }
 
-uint64_t pacer_limited(const struct pacer_rule *rule,
-		       const struct pacer_found *found, uint64_t goal)
+// limit_term returns the most that the memory limit leaves for the goal.
+static uint64_t limit_term(const struct pacer_rule *rule,
+			   const struct pacer_found *found)
 {
 	uint64_t least = add_sat(found->heap_marked, LIMIT_ROOM);
 	struct pacer_memory memory = found->memory;
@@ -95,8 +115,36 @@ uint64_t pacer_limited(const struct pacer_rule *rule,
 	limit = pacer_limit_goal(rule->limit, &memory, found->heap_marked);
 
 	if (rule->limit == PACER_NO_LIMIT)
-		return goal;
-	return base_min(goal, add_sat(base_max(limit, least), found->external));
+		return PACER_NEVER;
+	return add_sat(base_max(limit, least), found->external);
+}
+
+uint64_t pacer_limited(const struct pacer_rule *rule,
+		       const struct pacer_found *found, uint64_t goal)
+{
+	return base_min(goal, limit_term(rule, found));
+}
+
+struct pacer_terms pacer_explain(const struct pacer_rule *rule,
+				 const struct pacer_found *found,
+				 uint64_t before)
+{
+	struct pacer_terms t;
+
+	add_growth(&t, rule, found);
+	t.before = kept(rule, found, pacer_goal(rule, found), before);
+	t.limit = limit_term(rule, found);
+	return t;
+}
+
+// set_goal tells a tracer if the goal is another.
+static void set_goal(uint64_t goal)
+{
+	uint64_t before = atomic_u64_load_relaxed(&pacer.goal);
+
+	atomic_u64_store_relaxed(&pacer.goal, goal);
+	if (goal != before)
+		probe_goal(before, goal);
 }
 
 // publish shows the goal, lowered for the memory limit.
@@ -108,8 +156,7 @@ static void publish(uint64_t goal)
 	atomic_u64_store_relaxed(&pacer.heap_marked, pacer.found.heap_marked);
 	atomic_u64_store_relaxed(&pacer.stack_inuse, pacer.found.stack_inuse);
 	atomic_u64_store_relaxed(&pacer.percent, (uint64_t)pacer.rule.percent);
-	atomic_u64_store_relaxed(
-	    &pacer.goal, pacer_limited(&pacer.rule, &pacer.found, goal));
+	set_goal(pacer_limited(&pacer.rule, &pacer.found, goal));
 	RT_CHECK(pacer_check(&pacer));
 }
 
@@ -186,8 +233,7 @@ void pacer_swept(uint64_t pages, uint64_t objects)
 // this one found that a collection was due.
 static void raise(uint64_t goal)
 {
-	atomic_u64_store_relaxed(
-	    &pacer.goal, base_max(goal, atomic_u64_load_relaxed(&pacer.goal)));
+	set_goal(base_max(goal, atomic_u64_load_relaxed(&pacer.goal)));
 }
 
 bool pacer_put_off(uint64_t used, uint64_t cpu)

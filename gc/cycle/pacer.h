@@ -77,6 +77,21 @@ uint64_t pacer_next(const struct pacer_rule *rule,
 uint64_t pacer_limited(const struct pacer_rule *rule,
 		       const struct pacer_found *found, uint64_t goal);
 
+// The goals among which the goal of the heap was chosen: it is the lesser of
+// limit and the greatest of the others.  No check: any values are possible.
+struct pacer_terms {
+	uint64_t percent;  // by rule.percent; PACER_NEVER: off, so the next two
+	uint64_t headroom; // by rule.headroom
+	uint64_t minimum;  // by rule.heap_min
+	uint64_t before;   // what pacer_next keeps of the goal before, or 0
+	uint64_t limit;	   // by rule.limit, or PACER_NEVER
+};
+
+// pacer_explain returns the terms of pacer_limited(pacer_next(before)).
+struct pacer_terms pacer_explain(const struct pacer_rule *rule,
+				 const struct pacer_found *found,
+				 uint64_t before);
+
 // The pacer of the heap.  A collection writes it with the world stopped.  The
 // functions that set the rule, and pacer_swept, write it under a lock that no
 // thread holds while it is stopped.  Any thread may read the atomics.

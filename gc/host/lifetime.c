@@ -42,7 +42,7 @@ static void state_reset(void)
 	mcentral_reset();
 	stackalloc_reset();
 	heapstats_unsafe_clear();
-	atomic_u64_store_relaxed(&gctrace.dropped, 0);
+	gctrace_reset();
 	gcstats_reset();
 	cyclering_reset(&cyclering);
 	gauge_reset();

@@ -5,6 +5,7 @@
 
 #include "runtime/os/oscall.h"
 #include "runtime/os/schedpoint.h"
+#include "runtime/os/probe.h"
 #include "runtime/os/throw.h"
 #include "runtime/os/settings.h"
 #include "runtime/os/poison.h"
@@ -403,11 +404,14 @@ static RT_NOINLINE void *take_short(struct rt_mcache *mc, struct want *w)
 
 	if (door_nogc())
 		return NULL;
-	do
+	do {
 		v = take_collected(mc, w);
-	while (!v && (w->stack || kinds_exists(w->kind)) &&
-	       handlers_ask_oom(w->n, __builtin_frame_address(0)) &&
-	       door_stayed(&mc->thread, attachments) && !door_nogc());
+		if (!v)
+			probe_out_of_memory(w->n,
+					    gauge_load(&gauges.heap_live));
+	} while (!v && (w->stack || kinds_exists(w->kind)) &&
+		 handlers_ask_oom(w->n, __builtin_frame_address(0)) &&
+		 door_stayed(&mc->thread, attachments) && !door_nogc());
 	return v;
 }
 

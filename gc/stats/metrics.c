@@ -215,8 +215,8 @@ static const rt_metric_desc metrics[METRIC_COUNT] = {
 			    "stack and globals."),
     [GC_TRACE_DROPPED] =
 	COUNTER("/gc/trace/dropped:lines",
-		"Lines of gctrace and scavtrace that stderr did not take "
-		"at once."),
+		"Lines of gctrace, scavtrace and gcpacertrace that stderr "
+		"did not take at once."),
     [MEMORY_HEAP_FREE] = LEVEL("/memory/classes/heap/free:bytes",
 			       "Free pages of the heap that are not "
 			       "released."),

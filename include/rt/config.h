@@ -334,7 +334,8 @@ typedef struct rt_config {
 	 * 1: each collection writes a line to stderr when the threads run
 	 * again; doc/operating.md explains it.  A line that stderr does not
 	 * take at once is dropped; the metric /gc/trace/dropped:lines counts
-	 * them.  0: none.  Default 0.
+	 * them.  2: it also writes what it has marked, a line for each size
+	 * class; to count that makes the stop longer.  0: none.  Default 0.
 	 */
 	uint8_t gctrace;
 
@@ -396,7 +397,14 @@ typedef struct rt_config {
 	 */
 	uint8_t sweep;
 
-	uint8_t spare[8]; /* 0 */
+	/*
+	 * 1: each collection writes three lines about the pacer: what the
+	 * collection took, its sweep, and the next goal with what bounds it.
+	 * They are written as those of gctrace.  0: none.  Default 0.
+	 */
+	uint8_t gcpacertrace;
+
+	uint8_t spare[7]; /* 0 */
 } rt_config;
 
 /*
@@ -422,13 +430,13 @@ RT_API void rt_config_init_sized(rt_config *c, size_t size);
  *
  * The names are align8 past_end huge_pages populate double_check gc_threads
  * max_procs heap_min heap_headroom max_heap gc_cpu_limit cgroup scavenge idle_s
- * sweep stop_grace_us stop_signal gctrace scavtrace, and for finding errors
- * checkmark clobberfree gcstress poison guard_large guard_small tracecheck.
- * Values have the ranges of rt_config.  heap_min, heap_headroom and max_heap
- * are sizes.  A size is a decimal number of bytes, or one followed by B, KiB,
- * MiB, GiB or TiB; other values are decimal numbers, which may be negative in
- * RTDEBUG.  An empty variable counts as unset.  Of several items of one name,
- * the last counts.
+ * sweep stop_grace_us stop_signal gctrace scavtrace gcpacertrace, and for
+ * finding errors checkmark clobberfree gcstress poison guard_large guard_small
+ * tracecheck.  Values have the ranges of rt_config.  heap_min, heap_headroom
+ * and max_heap are sizes.  A size is a decimal number of bytes, or one followed
+ * by B, KiB, MiB, GiB or TiB; other values are decimal numbers, which may be
+ * negative in RTDEBUG.  An empty variable counts as unset.  Of several items of
+ * one name, the last counts.
  *
  * An item with an unknown name, or with a value that is no number or out of
  * range, changes nothing.  Neither does a variable of more than 4095

@@ -72,9 +72,10 @@
  * own, for memory that was overwritten, for a reference that a callback of the
  * host told only sometimes (rt_config.checkmark), and for statistics that
  * contradict each other under RT_CHECK_FATAL.  Otherwise it prints only the
- * lines of rt_config.gctrace and scavtrace and, if there is no warn handler,
- * those of rt_config.tracecheck.  A library built with --enable-debug also
- * prints which function a callback called that it must not call.
+ * lines of rt_config.gctrace, scavtrace and gcpacertrace and, if there is no
+ * warn handler, those of rt_config.tracecheck.  A library built with
+ * --enable-debug also prints which function a callback called that it must not
+ * call.
  */
 #ifndef RT_RT_H
 #define RT_RT_H

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "runtime/os/probe.h"
 #include "runtime/os/throw.h"
 #include "runtime/os/nanotime.h"
 #include "runtime/os/settings.h"
@@ -94,6 +95,7 @@ uint64_t gcstats_scavenged(enum gcstats_scavenger who, uint64_t bytes,
 
 	atomic_u64_add_relaxed(&gcstats.scavenge[who], ns);
 	atomic_u64_add_relaxed(&gcstats.released[who], bytes);
+	probe_scavenge(who, bytes, ns);
 	return ns;
 }
 

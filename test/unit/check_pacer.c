@@ -54,6 +54,47 @@ TEST(headroom_gives_small_heaps_room)
 	ck_assert_uint_eq(goal(5, MIB, 10 * MIB), 11 * MIB);
 }
 
+// Whatever the rule is, and whatever was found, the terms give the goal.
+TEST(the_terms_explain_the_goal)
+{
+	struct rng rng;
+
+	rng_init(&rng, "the_terms_explain_the_goal");
+	for (unsigned i = 0; i < 5000; i++) {
+		unsigned bits = 1 + (unsigned)rng_below(&rng, 64);
+		uint64_t most = UINT64_MAX >> (64 - bits), before, goal;
+		struct pacer_rule rule = {
+		    .percent = (int64_t)rng_below(&rng, 500) - 10,
+		    .heap_min = rng_next(&rng) & most,
+		    .headroom = rng_below(&rng, 3) * (rng_next(&rng) & most),
+		    .limit = rng_below(&rng, 2) == 0 ? PACER_NO_LIMIT
+						     : rng_next(&rng) & most,
+		};
+		struct pacer_found found = {
+		    .heap_marked = rng_next(&rng) & most,
+		    .stack_scan = rng_next(&rng) & most,
+		    .globals_scan = rng_next(&rng) & most,
+		    .held = rng_next(&rng) & most,
+		    .external = rng_below(&rng, 2) * (rng_next(&rng) & most),
+		    .memory = {rng_next(&rng) & most, rng_next(&rng) & most,
+			       rng_next(&rng) & most},
+		    .forced = rng_below(&rng, 2),
+		};
+		struct pacer_terms t;
+
+		before = rng_next(&rng) & most;
+		t = pacer_explain(&rule, &found, before);
+		goal = base_max(base_max(t.percent, t.headroom), t.minimum);
+		ck_assert_uint_eq(goal, pacer_goal(&rule, &found));
+		goal = base_max(goal, t.before);
+		ck_assert_uint_eq(goal, pacer_next(&rule, &found, before));
+		ck_assert_uint_eq(base_min(goal, t.limit),
+				  pacer_limited(&rule, &found, goal));
+		ck_assert(rule.limit != PACER_NO_LIMIT ||
+			  t.limit == PACER_NEVER);
+	}
+}
+
 // Stacks and root ranges count for the growth, not for what lives.
 TEST(roots_count_for_growth)
 {

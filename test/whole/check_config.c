@@ -174,8 +174,9 @@ TEST(values_out_of_range_are_refused)
 	REFUSED(poison, 2);
 	REFUSED(guard_large, 2);
 	REFUSED(tracecheck, 2);
-	REFUSED(gctrace, 2);
+	REFUSED(gctrace, 3);
 	REFUSED(scavtrace, 2);
+	REFUSED(gcpacertrace, 2);
 	for (size_t i = 0; i < sizeof config.spare; i++)
 		REFUSED(spare[i], 1);
 }
@@ -545,7 +546,7 @@ TEST(random_environment_resolves)
 	    "past_end",	   "align8",	   "huge_pages",    "populate",
 	    "checkmark",   "clobberfree",  "gcstress",	    "poison",
 	    "guard_large", "guard_small",  "tracecheck",    "gctrace",
-	    "scavtrace",
+	    "scavtrace",   "gcpacertrace",
 	};
 	static const char bytes[] = "-0123456789KMGTiB,=";
 	struct rng rng;

@@ -340,6 +340,7 @@ static const struct elsewhere {
     ELSEWHERE(gc_cpu_limit, "check_memory_limit"),
     ELSEWHERE(gctrace, "check_gctrace"),
     ELSEWHERE(scavtrace, "check_gctrace"),
+    ELSEWHERE(gcpacertrace, "check_gctrace"),
     ELSEWHERE(scavenge, "check_scavenger"),
     ELSEWHERE(idle_s, "check_scavenger"),
     ELSEWHERE(sweep, "check_swept"),

@@ -2,7 +2,6 @@
 // waited for.
 #define _GNU_SOURCE // ppoll, syscall
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <pthread.h>
@@ -12,13 +11,9 @@
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
-#include "gc/cycle/gctrace.h"
 #include "test/harness/fault.h"
-#include "test/harness/heap.h"
-
-#define MIB (UINT64_C(1) << 20)
+#include "test/whole/gctrace.h"
 
 enum { NOWAIT = 8 }; // RWF_NOWAIT
 
@@ -114,11 +109,6 @@ TEST(what_was_released_as_a_line, .n = RT_ARRAY_LEN(scav_formats))
 
 // ---- lines of a heap ----
 
-static uint64_t dropped(void)
-{
-	return heap_metric("/gc/trace/dropped:lines");
-}
-
 static void start_both(unsigned trace, unsigned scavtrace)
 {
 	rt_config c = heap_config(HEAP_QUIET);
@@ -131,27 +121,6 @@ static void start_both(unsigned trace, unsigned scavtrace)
 static void start(unsigned trace)
 {
 	start_both(trace, 0);
-}
-
-// pipe_to_stderr returns the end of a pipe that reads what stderr gets.
-static int pipe_to_stderr(void)
-{
-	int fd[2];
-
-	ck_assert_int_eq(pipe(fd), 0);
-	ck_assert_int_eq(dup2(fd[1], 2), 2);
-	close(fd[1]);
-	ck_assert_int_eq(fcntl(fd[0], F_SETFL, O_NONBLOCK), 0);
-	return fd[0];
-}
-
-// take reads what is in the pipe.  Returns the number of bytes.
-static size_t take(int fd, char *text, size_t room)
-{
-	ssize_t n = read(fd, text, room - 1);
-
-	text[n > 0 ? n : 0] = '\0';
-	return n > 0 ? (size_t)n : 0;
 }
 
 GROUP(lines, .timeout = 60);
@@ -375,18 +344,6 @@ TEST(the_signal_of_the_host_is_kept)
 	ck_assert_uint_eq(dropped(), 1);
 	ck_assert_int_eq(sigpending(&set), 0);
 	ck_assert_int_eq(sigismember(&set, SIGPIPE), 1);
-}
-
-static void fill(void)
-{
-	static char text[1 << 12];
-
-	ck_assert_int_eq(fcntl(2, F_SETFL, O_NONBLOCK), 0);
-	while (write(2, text, sizeof text) > 0)
-		;
-	while (write(2, text, 1) > 0)
-		;
-	ck_assert_int_eq(fcntl(2, F_SETFL, 0), 0);
 }
 
 TEST(a_pipe_that_is_filled_first)
