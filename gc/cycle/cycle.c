@@ -81,6 +81,8 @@ static void pace(bool forced)
 		    .free = free,
 		    .alloc = heapgauge_sum(HEAPGAUGE_TOTAL_ALLOC) -
 			     heapgauge_sum(HEAPGAUGE_TOTAL_FREE),
+		    .in_use = heapgauge_sum(HEAPGAUGE_IN_USE) +
+			      gauge_load(&gauges.stack_inuse),
 		},
 	    .forced = forced,
 	};

@@ -2,6 +2,7 @@
 #include "gc/cycle/pacer.h"
 
 #include "runtime/os/throw.h"
+#include "runtime/spans/mheap.h"
 
 struct pacer pacer;
 
@@ -82,23 +83,39 @@ uint64_t pacer_next(const struct pacer_rule *rule,
 	    goal, base_min(before, add_sat(found->held, found->external)));
 }
 
-uint64_t pacer_limited(const struct pacer_rule *rule,
-		       const struct pacer_found *found, uint64_t goal)
+// lowered returns the goal, lowered for a limit of what m calls mapped.
+static uint64_t lowered(uint64_t goal, uint64_t limit,
+			const struct pacer_memory *m,
+			const struct pacer_found *found)
 {
 	uint64_t least = add_sat(found->heap_marked, LIMIT_ROOM);
-	uint64_t limit =
-	    pacer_limit_goal(rule->limit, &found->memory, found->heap_marked);
 
-	if (rule->limit == PACER_NO_LIMIT)
-		return goal;
+	limit = pacer_limit_goal(limit, m, found->heap_marked);
 	return base_min(goal, add_sat(base_max(limit, least), found->external));
 }
 
-// publish shows the goal, lowered for the memory limit.
+uint64_t pacer_limited(const struct pacer_rule *rule,
+		       const struct pacer_found *found, uint64_t goal)
+{
+	// The limit of the heap counts neither free pages nor tables.
+	const struct pacer_memory in_use = {
+	    .mapped = found->memory.in_use,
+	    .alloc = found->memory.alloc,
+	};
+
+	if (rule->limit != PACER_NO_LIMIT)
+		goal = lowered(goal, rule->limit, &found->memory, found);
+	if (rule->heap_max != 0)
+		goal = lowered(goal, rule->heap_max, &in_use, found);
+	return goal;
+}
+
+// publish shows the goal, lowered for the limits.
 static void publish(uint64_t goal)
 {
 	pacer.unlimited = goal;
 	atomic_u64_store_relaxed(&pacer.limit, pacer.rule.limit);
+	atomic_u64_store_relaxed(&pacer.heap_max, pacer.rule.heap_max);
 	atomic_u64_store_relaxed(&pacer.external, pacer.found.external);
 	atomic_u64_store_relaxed(&pacer.heap_marked, pacer.found.heap_marked);
 	atomic_u64_store_relaxed(&pacer.stack_inuse, pacer.found.stack_inuse);
@@ -209,6 +226,9 @@ static uint64_t change(uint64_t *number, uint64_t to)
 		pacer.beyond = false;
 		atomic_u32_store_relaxed(&pacer.warn, 0);
 	}
+	// Under this lock, so that of several threads one sets both.
+	if (number == &pacer.rule.heap_max)
+		mheap_set_max((to ? to : arena.reserved) >> RT_PAGE_SHIFT);
 	pacer_commit();
 	mutex_unlock(&rule_lock);
 	return old;
@@ -230,6 +250,11 @@ uint64_t pacer_set_limit(uint64_t bytes)
 	return change(&pacer.rule.limit, bytes);
 }
 
+uint64_t pacer_set_heap_max(uint64_t bytes)
+{
+	return change(&pacer.rule.heap_max, bytes);
+}
+
 const char *pacer_check(const struct pacer *p)
 {
 	uint64_t least =
@@ -247,5 +272,7 @@ const char *pacer_check(const struct pacer *p)
 		return "pacer shows other bytes outside than were found";
 	if (atomic_u64_load_relaxed(&p->limit) != p->rule.limit)
 		return "pacer shows another limit than its rule";
+	if (atomic_u64_load_relaxed(&p->heap_max) != p->rule.heap_max)
+		return "pacer shows another limit of the heap than its rule";
 	return NULL;
 }
