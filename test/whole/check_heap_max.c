@@ -295,9 +295,10 @@ GROUP(resized, .timeout = 60);
 
 TEST(an_object_grows_in_place_up_to_the_limit)
 {
-	limited(-1, 16 * MIB);
-	roots[0] = rt_alloc_noscan(16 * MIB);
+	limited(-1, 24 * MIB);
+	roots[0] = rt_alloc_noscan(24 * MIB); // so that pages are free behind
 	must(rt_resize(roots[0], 10 * MIB));
+	limit(16 * MIB);
 	must(rt_resize(roots[0], 12 * MIB));
 	ck_assert_int_eq(rt_resize(roots[0], 16 * MIB + 1), RT_ENOMEM);
 	ck_assert_uint_eq(rt_size(roots[0]), 12 * MIB);
@@ -343,6 +344,10 @@ TEST(the_limit_is_read_back_and_forgotten_with_the_heap)
 
 	for (int round = 0; round < 2; round++) {
 		begin_with(MAX_HEAP, 100);
+		// Neither the limit nor the pages of the heap before count.
+		roots[0] = rt_alloc(MIB);
+		ck_assert_ptr_nonnull(roots[0]);
+		heap_healthy();
 		range = limit_before();
 		ck_assert_uint_eq(range, MAX_HEAP);
 		must(rt_set_heap_max(12345, &old));
@@ -355,8 +360,8 @@ TEST(the_limit_is_read_back_and_forgotten_with_the_heap)
 		ck_assert_uint_eq(pacer.rule.heap_max, 0);
 		must(rt_set_heap_max(0, &old));
 		ck_assert_uint_eq(old, range);
-		must(rt_set_heap_max(1, NULL));
-		ck_assert_ptr_null(rt_alloc(100));
+		must(rt_set_heap_max(PAGE, NULL));
+		ck_assert_ptr_null(rt_alloc(MIB));
 		must(rt_fini());
 	}
 }
