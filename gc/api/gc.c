@@ -4,6 +4,7 @@
 #include "runtime/os/settings.h"
 #include "runtime/os/gauge.h"
 #include "runtime/world/safepoint.h"
+#include "runtime/pages/arena.h"
 #include "runtime/spans/scavenge.h"
 #include "runtime/spans/stackalloc.h"
 #include "gc/cycle/pacer.h"
@@ -84,6 +85,20 @@ int rt_set_memory_limit(int64_t bytes, int64_t *old)
 	scavenger_changed();
 	if (old)
 		*old = (int64_t)before;
+	return RT_OK;
+}
+
+int rt_set_heap_max(size_t bytes, size_t *old)
+{
+	int error = door_attached(false);
+	uint64_t before;
+
+	if (error)
+		return error;
+	before = pacer_set_heap_max(bytes < arena.reserved ? bytes : 0);
+	scavenger_changed();
+	if (old)
+		*old = before ? before : arena.reserved;
 	return RT_OK;
 }
 

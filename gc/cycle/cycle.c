@@ -98,6 +98,8 @@ static void pace(bool forced, bool beside)
 		    .free = free,
 		    .alloc = heapgauge_sum(HEAPGAUGE_TOTAL_ALLOC) -
 			     heapgauge_sum(HEAPGAUGE_TOTAL_FREE),
+		    .in_use = heapgauge_sum(HEAPGAUGE_IN_USE) +
+			      gauge_load(&gauges.stack_inuse),
 		},
 	    .forced = forced,
 	    .unswept = beside,

@@ -3,6 +3,7 @@
 
 #include "runtime/os/probe.h"
 #include "runtime/os/throw.h"
+#include "runtime/spans/mheap.h"
 
 struct pacer pacer;
 
@@ -101,28 +102,44 @@ uint64_t pacer_next(const struct pacer_rule *rule,
 	return base_max(goal, kept(rule, found, goal, before));
 }
 
-// limit_term returns the most that the memory limit leaves for the goal.
-static uint64_t limit_term(const struct pacer_rule *rule,
+// limit_term returns the most that a limit of what m calls mapped leaves for
+// the goal.
+static uint64_t limit_term(uint64_t limit, const struct pacer_memory *m,
 			   const struct pacer_found *found)
 {
 	uint64_t least = add_sat(found->heap_marked, LIMIT_ROOM);
-	struct pacer_memory memory = found->memory;
-	uint64_t limit;
+	struct pacer_memory memory = *m;
 
 	// Whether pages of the dead will be free is not known yet.
 	if (found->unswept)
 		memory.alloc = base_min(memory.alloc, found->heap_marked);
-	limit = pacer_limit_goal(rule->limit, &memory, found->heap_marked);
-
-	if (rule->limit == PACER_NO_LIMIT)
-		return PACER_NEVER;
+	limit = pacer_limit_goal(limit, &memory, found->heap_marked);
 	return add_sat(base_max(limit, least), found->external);
+}
+
+// limits_term returns the most that both limits leave.
+static uint64_t limits_term(const struct pacer_rule *rule,
+			    const struct pacer_found *found)
+{
+	// The limit of the heap counts neither free pages nor tables.
+	const struct pacer_memory in_use = {
+	    .mapped = found->memory.in_use,
+	    .alloc = found->memory.alloc,
+	};
+	uint64_t term = PACER_NEVER;
+
+	if (rule->limit != PACER_NO_LIMIT)
+		term = limit_term(rule->limit, &found->memory, found);
+	if (rule->heap_max != 0)
+		term =
+		    base_min(term, limit_term(rule->heap_max, &in_use, found));
+	return term;
 }
 
 uint64_t pacer_limited(const struct pacer_rule *rule,
 		       const struct pacer_found *found, uint64_t goal)
 {
-	return base_min(goal, limit_term(rule, found));
+	return base_min(goal, limits_term(rule, found));
 }
 
 struct pacer_terms pacer_explain(const struct pacer_rule *rule,
@@ -133,7 +150,7 @@ struct pacer_terms pacer_explain(const struct pacer_rule *rule,
 
 	add_growth(&t, rule, found);
 	t.before = kept(rule, found, pacer_goal(rule, found), before);
-	t.limit = limit_term(rule, found);
+	t.limit = limits_term(rule, found);
 	return t;
 }
 
@@ -147,11 +164,12 @@ static void set_goal(uint64_t goal)
 		probe_goal(before, goal);
 }
 
-// publish shows the goal, lowered for the memory limit.
+// publish shows the goal, lowered for the limits.
 static void publish(uint64_t goal)
 {
 	pacer.unlimited = goal;
 	atomic_u64_store_relaxed(&pacer.limit, pacer.rule.limit);
+	atomic_u64_store_relaxed(&pacer.heap_max, pacer.rule.heap_max);
 	atomic_u64_store_relaxed(&pacer.external, pacer.found.external);
 	atomic_u64_store_relaxed(&pacer.heap_marked, pacer.found.heap_marked);
 	atomic_u64_store_relaxed(&pacer.stack_inuse, pacer.found.stack_inuse);
@@ -222,6 +240,8 @@ void pacer_swept(uint64_t pages, uint64_t objects)
 	pacer.found.unswept = false;
 	pacer.found.held += pages;
 	pacer.found.memory.free += pages;
+	pacer.found.memory.in_use =
+	    base_sub_sat(pacer.found.memory.in_use, pages);
 	pacer.found.memory.alloc =
 	    base_sub_sat(pacer.found.memory.alloc, objects);
 	look_beyond();
@@ -275,6 +295,9 @@ static uint64_t change(uint64_t *number, uint64_t to)
 		pacer.beyond = false;
 		atomic_u32_store_relaxed(&pacer.warn, 0);
 	}
+	// Under this lock, so that of several threads one sets both.
+	if (number == &pacer.rule.heap_max)
+		mheap_set_max((to ? to : arena.reserved) >> RT_PAGE_SHIFT);
 	pacer_commit();
 	mutex_unlock(&rule_lock);
 	return old;
@@ -296,6 +319,11 @@ uint64_t pacer_set_limit(uint64_t bytes)
 	return change(&pacer.rule.limit, bytes);
 }
 
+uint64_t pacer_set_heap_max(uint64_t bytes)
+{
+	return change(&pacer.rule.heap_max, bytes);
+}
+
 const char *pacer_check(const struct pacer *p)
 {
 	uint64_t least =
@@ -313,5 +341,7 @@ const char *pacer_check(const struct pacer *p)
 		return "pacer shows other bytes outside than were found";
 	if (atomic_u64_load_relaxed(&p->limit) != p->rule.limit)
 		return "pacer shows another limit than its rule";
+	if (atomic_u64_load_relaxed(&p->heap_max) != p->rule.heap_max)
+		return "pacer shows another limit of the heap than its rule";
 	return NULL;
 }

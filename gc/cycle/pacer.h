@@ -19,13 +19,15 @@ struct pacer_rule {
 	uint64_t heap_min; // bytes: least goal at 100 percent
 	uint64_t headroom; // bytes; 0: Go's rule
 	uint64_t limit;	   // bytes mapped, or PACER_NO_LIMIT
+	uint64_t heap_max; // bytes of pages in use; 0: no limit
 };
 
-// What the memory limit counts, at one moment.
+// What the limits count, at one moment.
 struct pacer_memory {
 	uint64_t mapped; // bytes mapped and not released
 	uint64_t free;	 // of them, bytes of free pages
 	uint64_t alloc;	 // of them, bytes of objects
+	uint64_t in_use; // of them, bytes of pages of objects and stacks
 };
 
 // What the last collection found.
@@ -71,9 +73,12 @@ uint64_t pacer_limit_goal(uint64_t limit, const struct pacer_memory *m,
 uint64_t pacer_next(const struct pacer_rule *rule,
 		    const struct pacer_found *found, uint64_t before);
 
-// pacer_limited returns the goal, lowered for the memory limit.  It leaves at
-// least 1 MiB after what was marked, so a limit that cannot be kept costs at
-// most one collection for each MiB.
+// pacer_limited returns the goal, lowered for the memory limit and for the
+// limit of the heap.  It leaves at least 1 MiB after what was marked, so a
+// limit that cannot be kept costs at most one collection for each MiB.  The
+// limit of the heap lowers the goal by the rule of the memory limit, applied to
+// the pages in use.  So its 3 percent are there for allocations that cannot
+// collect first.
 uint64_t pacer_limited(const struct pacer_rule *rule,
 		       const struct pacer_found *found, uint64_t goal);
 
@@ -84,7 +89,7 @@ struct pacer_terms {
 	uint64_t headroom; // by rule.headroom
 	uint64_t minimum;  // by rule.heap_min
 	uint64_t before;   // what pacer_next keeps of the goal before, or 0
-	uint64_t limit;	   // by rule.limit, or PACER_NEVER
+	uint64_t limit;	   // by rule.limit and heap_max, or PACER_NEVER
 };
 
 // pacer_explain returns the terms of pacer_limited(pacer_next(before)).
@@ -103,6 +108,7 @@ struct pacer {
 	atomic_u64 heap_marked; // of the last collection, for readers
 	atomic_u64 percent;	// of the rule, for readers; as int64_t
 	atomic_u64 limit;	// of the rule, for readers
+	atomic_u64 heap_max;	// of the rule, for readers
 	uint64_t unlimited;	// the goal, if there were no limit
 	uint64_t before;	// the goal before the last collection; 0: none
 	atomic_u64 external;	// found.external, to be read without the lock
@@ -134,8 +140,8 @@ struct pacer_cpu {
 void pacer_collected(const struct pacer_found *found);
 void pacer_account(const struct pacer_cpu *cpu);
 
-// pacer_for_limit tells whether so many bytes are reason to collect for the
-// memory limit only.  The caller must have the world stopped, or the lock of
+// pacer_for_limit tells whether so many bytes are reason to collect for a limit
+// only.  The caller must have the world stopped, or the lock of
 // the rule.
 RT_INLINE bool pacer_for_limit(uint64_t used)
 {
@@ -148,8 +154,8 @@ RT_INLINE bool pacer_for_limit(uint64_t used)
 // limit.  No thread may begin a collection meanwhile.
 void pacer_swept(uint64_t pages, uint64_t objects);
 
-// pacer_put_off tells whether a collection that is due is only for the memory
-// limit and has to wait, because collections take too much CPU time.  Then the
+// pacer_put_off tells whether a collection that is due is only for a limit and
+// has to wait, because collections take too much CPU time.  Then the
 // goal becomes 1 MiB more than used.  used is pacer_used.  cpu is the CPU time
 // of the process.  The caller must be attached, and the world must run.
 bool pacer_put_off(uint64_t used, uint64_t cpu);
@@ -163,6 +169,10 @@ uint64_t pacer_set_heap_min(uint64_t bytes);
 
 // pacer_set_limit changes the memory limit in the same way.
 uint64_t pacer_set_limit(uint64_t bytes);
+
+// pacer_set_heap_max changes the limit of the heap in the same way, and passes
+// it to mheap.  0 is no limit.
+uint64_t pacer_set_heap_max(uint64_t bytes);
 
 // pacer_external_fell computes the goal anew after bytes outside the heap were
 // freed.  What is freed after a collection was mostly dead in it and waited for

@@ -108,9 +108,11 @@ void *resize_object(struct rt_thread *t, void *p, const struct object *o,
 			discard(t, to);
 		return NULL;
 	}
+	// A collection may have freed the pages behind the object, or made room
+	// under the limit for the difference.
 	if (to)
 		move(t, to, p, o, n);
-	else if (n <= o->size && resize_in_place(t->p, o, n))
+	else if (resize_in_place(t->p, o, n))
 		to = p;
 	// This keeps the old object alive until here.  On a thread with exact
 	// roots the host does (rt/free.h).

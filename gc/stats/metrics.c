@@ -32,6 +32,7 @@ enum metric {
 	GC_HEAP_FREES_OBJECTS,
 	GC_HEAP_GOAL,
 	GC_HEAP_LIVE,
+	GC_HEAP_MAX,
 	GC_HEAP_OBJECTS,
 	GC_HEAP_TINY_ALLOCS,
 	GC_MARK_HELPERS,
@@ -186,6 +187,9 @@ static const rt_metric_desc metrics[METRIC_COUNT] = {
     [GC_HEAP_LIVE] = LEVEL("/gc/heap/live:bytes",
 			   "Bytes of objects that the last collection "
 			   "found alive."),
+    [GC_HEAP_MAX] = LEVEL("/gc/heap/max:bytes",
+			  "The hard limit of the pages of objects and stacks; "
+			  "the address space of the heap when there is none."),
     [GC_HEAP_OBJECTS] = LEVEL("/gc/heap/objects:objects",
 			      "Objects that are allocated: alive, or not "
 			      "freed yet."),
@@ -406,6 +410,7 @@ static void number_cycles(const struct snapshot *s, struct numbers *n)
 	of[GC_CYCLES_TOTAL] = c->num_gc;
 	of[GC_GOGC] = (uint64_t)(int64_t)s->gc_percent;
 	of[GC_GOMEMLIMIT] = s->memory_limit;
+	of[GC_HEAP_MAX] = s->heap_max;
 	of[GC_MARK_HELPERS] = c->helped_objects;
 	of[GC_SCAN_HEAP] = c->scan_heap;
 	of[GC_SCAN_STACK] = c->scan_stack;

@@ -5,6 +5,7 @@
 #include "runtime/os/settings.h"
 #include "runtime/os/gauge.h"
 #include "runtime/os/sysmem.h"
+#include "runtime/pages/arena.h"
 #include "gc/cycle/pacer.h"
 #include "gc/cycle/gctrace.h"
 
@@ -39,6 +40,9 @@ static void load_common(struct snapshot *s)
 	s->gc_percent = (int)(int64_t)atomic_u64_load_relaxed(&pacer.percent);
 	s->max_procs = (uint64_t)settings.max_procs;
 	s->memory_limit = atomic_u64_load_relaxed(&pacer.limit);
+	s->heap_max = atomic_u64_load_relaxed(&pacer.heap_max);
+	if (s->heap_max == 0)
+		s->heap_max = arena.reserved;
 	s->nthreads = atomic_u32_load_relaxed(&procs.attached);
 	s->trace_dropped = atomic_u64_load_relaxed(&gctrace.dropped);
 	s->stopping = gcstats.stopping;

@@ -45,6 +45,7 @@ struct snapshot {
 	uint64_t heap_marked;  // found alive by the last collection
 	int gc_percent;	       // -1: off
 	uint64_t memory_limit; // INT64_MAX: none
+	uint64_t heap_max;     // the address space, if there is no limit
 	uint64_t max_procs;
 	uint64_t nthreads; // attached
 	uint64_t trace_dropped; // lines

@@ -365,6 +365,10 @@ static void verify_pages(struct rt_verify *v, const struct sums *sums,
 	      g[HEAPGAUGE_PAGES_IN_USE], sums->heap_pages);
 	equal(v, "heap_in_use is not the heap spans", g[HEAPGAUGE_IN_USE],
 	      sums->heap_pages << RT_PAGE_SHIFT);
+	equal(v,
+	      "pages that the limit counts are not those of spans and caches",
+	      mheap.taken,
+	      sums->heap_pages + sums->stack_pages + sums->cached_free);
 	holds(v, overflow_check(arena_used() >> RT_PAGE_SHIFT), &overflow);
 }
 

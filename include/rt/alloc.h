@@ -238,7 +238,8 @@ rt_alloc_of_(rt_thread *t, int kind, size_t n)
  *
  * Returns NULL if there is no memory even after a collection and a call of the
  * host's handler (rt_set_oom_handler).  That collection begins after the
- * request, and what it frees goes first to the requests that waited for it.
+ * request, and what it frees goes first to the requests that waited for it.  A
+ * limit of the heap (rt_set_heap_max) counts as the end of memory.
  * Returns NULL without a call of the handler if n is more than the heap's
  * address space (rt_config.max_heap), if there is no heap, or if the thread is
  * not attached, inside a blocking region or in its own stop.  In a no-GC

@@ -44,8 +44,9 @@ typedef struct rt_config {
 	 * and so the hard limit of the heap; at most 2^40.  It is rounded down
 	 * to a multiple of 64 MiB, reduced to half of the limit on address
 	 * space (RLIMIT_AS), and halved until the system grants it.  It is
-	 * never below 64 MiB; a smaller value counts as that.  Default 0: 2^40,
-	 * or 2^34 in a library built with a sanitizer.
+	 * never below 64 MiB; a smaller value counts as that.  rt_set_heap_max
+	 * sets a lower limit later.  Default 0: 2^40, or 2^34 in a library
+	 * built with a sanitizer.
 	 */
 	size_t max_heap;
 
@@ -61,16 +62,17 @@ typedef struct rt_config {
 	 * 4 MiB)), and at least heap_min * gc_percent / 100.  live is what the
 	 * last collection found alive, plus the sum of rt_adjust_external.
 	 * roots are the bytes of threads' stacks, registered ranges and handles
-	 * that it scanned.  A memory limit may lower the goal.  The room makes
-	 * small programs collect several times less often.
+	 * that it scanned.  A limit (rt_set_memory_limit, rt_set_heap_max) may
+	 * lower the goal.  The room makes small programs collect several times
+	 * less often.
 	 *
 	 * When less is alive than before, the goal falls in steps, because the
 	 * heap still has the memory.  Each collection that the host did not
 	 * request lowers it by at least an eighth of its distance to the
 	 * formula, and to no more than live + the free pages that are not
 	 * released, but never below the formula.  rt_gc, rt_free_os_memory,
-	 * rt_set_gc_percent, rt_set_heap_min and rt_set_memory_limit set it to
-	 * the formula at once.
+	 * rt_set_gc_percent, rt_set_heap_min, rt_set_memory_limit and
+	 * rt_set_heap_max set it to the formula at once.
 	 *
 	 * At most 2^40; 0 gives Go's rule, the formula without steps and room.
 	 * Default 20 MiB.
@@ -89,8 +91,8 @@ typedef struct rt_config {
 	 * How much may be allocated before the next collection, in percent of
 	 * what the last one found alive and of the roots that it scanned
 	 * (heap_headroom has the formula).  Below 0, only rt_gc,
-	 * rt_free_os_memory, gcstress, memory_limit and an allocation that
-	 * finds no memory collect.  Default 100.
+	 * rt_free_os_memory, gcstress, a limit (memory_limit, rt_set_heap_max)
+	 * and an allocation that finds no memory collect.  Default 100.
 	 */
 	int gc_percent;
 

@@ -20,7 +20,7 @@ enum { RT_CYCLES = 256 };
  */
 enum rt_cause {
 	RT_CAUSE_GOAL,	 /* the heap had reached its goal */
-	RT_CAUSE_LIMIT,	 /* the same, and the memory limit had lowered it */
+	RT_CAUSE_LIMIT,	 /* the same, and a limit (rt/gc.h) had lowered it */
 	RT_CAUSE_FORCED, /* rt_gc or rt_free_os_memory */
 	RT_CAUSE_MEMORY, /* an allocation found no memory */
 	RT_CAUSE_STRESS	 /* rt_config.gcstress */

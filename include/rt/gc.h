@@ -48,8 +48,8 @@ RT_API uint64_t rt_heap_live(void);
  * and the heap's goal at once.  The number is in percent of what the last
  * collection found alive and of the roots that it scanned
  * (rt_config.gc_percent).  With any number below 0, only rt_gc,
- * rt_free_os_memory, gcstress, the memory limit and an allocation that finds no
- * memory collect.  If the new goal is passed already, the next allocation for
+ * rt_free_os_memory, gcstress, a limit and an allocation that finds no memory
+ * collect.  If the new goal is passed already, the next allocation for
  * which its thread's cache has no room collects.  rt_set_gc_percent sets *old
  * to the previous percentage, -1 if that was off; old may be NULL.
  *
@@ -105,6 +105,48 @@ RT_API int rt_set_heap_min(size_t bytes, size_t *old);
  * Attached threads.  Does not collect, block or poll.
  */
 RT_API int rt_set_memory_limit(int64_t bytes, int64_t *old);
+
+/*
+ * rt_set_heap_max sets the hard limit of the heap, in bytes, while the heap
+ * exists.  Objects and interpreter stacks together (heap_inuse + stack_inuse of
+ * rt_memstats) take whole pages of 8 KiB, and no page is taken beyond the
+ * limit. Free pages that a thread has taken ahead, at most 64, count too; a
+ * collection takes them back.  The library's tables and work buffers do not
+ * count, nor does the sum of rt_adjust_external.
+ *
+ * 0 means no limit, as does any number from the heap's address space
+ * (rt_config.max_heap) on.  A new heap has none.  The metric
+ * /gc/heap/max:bytes is the present limit, or the address space if there is
+ * none.
+ *
+ * - An allocation that needs a page beyond the limit does what it does when the
+ *   address space is used up: it collects, then asks the out-of-memory handler,
+ *   then returns NULL.  The handler may raise the limit and return 1.  In a
+ *   no-GC stretch the allocation returns NULL at once.
+ * - Free slots of pages in use still serve, so a small object may be allocated
+ *   where another is refused.
+ * - The heap's goal is at most what the limit leaves for objects, less 3
+ * percent (at least 1 MiB), whatever gc_percent is, even below 0.  If it leaves
+ * too little, there is at most one collection for each MiB allocated, and one
+ * for each allocation that needs a page beyond the limit.  While collections
+ * take more than rt_config.gc_cpu_limit percent of the CPU time, only the
+ * latter collect for the limit.
+ * - rt_resize does not enlarge an object beyond the limit.  While rt_realloc
+ *   moves an object, both copies count.
+ * - A limit below what is in use frees and moves nothing.  Pages that a thread
+ *   has taken ahead may still be used.  Every other page is refused until
+ *   collections and rt_free have freed enough.
+ *
+ * The limit counts at once, for all threads.  rt_set_heap_max sets *old to the
+ * previous limit, or to the bytes of address space if there was none, so *old
+ * can be set again; old may be NULL.
+ *
+ * Returns 0, or RT_EPERM (not attached), RT_EBUSY (own stop), RT_ESTATE (inside
+ * a blocking region; no heap); then nothing changes, and *old is untouched.
+ *
+ * Attached threads.  Does not collect, block or poll.
+ */
+RT_API int rt_set_heap_max(size_t bytes, size_t *old);
 
 /*
  * rt_adjust_external tells the heap that objects own delta bytes more outside

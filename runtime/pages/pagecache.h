@@ -38,6 +38,12 @@ RT_INLINE bool pagecache_empty(const struct pagecache *c)
 	return c->cache == 0;
 }
 
+// pagecache_count returns how many pages the cache has.
+RT_INLINE unsigned pagecache_count(const struct pagecache *c)
+{
+	return bits_count(c->cache);
+}
+
 // pagecache_alloc takes npages (at least 1) pages in a row and sets *nscav to
 // the number of them that were scavenged.  Returns the first page, or
 // PAGEALLOC_NONE if there are none.

@@ -20,6 +20,8 @@ bool mheap_init(void)
 {
 	mheap.freed_await = 0;
 	atomic_u32_store_relaxed(&mheap.freed_much, 0);
+	mheap.taken = 0;
+	mheap.max = arena.reserved >> RT_PAGE_SHIFT;
 	// Pages populated ahead must not be protected.
 	atomic_u32_store_relaxed(&mheap.populate,
 				 settings.populate != 0 && !guard_on);
@@ -59,7 +61,48 @@ static const char *check_fields(const struct mheap *h)
 		wrong = "mspan_inuse differs from the mspans handed out";
 	if (!wrong && atomic_u32_load_relaxed(&h->populate) > 1)
 		wrong = "populate is neither on nor off";
+	if (!wrong && h->max > arena.reserved >> RT_PAGE_SHIFT)
+		wrong = "limit of the heap is beyond its range";
 	return wrong;
+}
+
+// ---- the limit of the heap ----
+
+void mheap_set_max(uint64_t npages)
+{
+	mutex_lock(&mheap.lock);
+	mheap.max = npages;
+	RT_CHECK(check_fields(&mheap));
+	mutex_unlock(&mheap.lock);
+}
+
+// room returns how many more pages may be taken.
+static uint64_t room(void)
+{
+	RT_ASSERT(mutex_held(&mheap.lock));
+	return base_sub_sat(mheap.max, mheap.taken);
+}
+
+// count_taken counts npages pages that are about to be taken.  Returns false,
+// and counts nothing, if the limit of the heap does not allow them.
+static bool count_taken(uint64_t npages, enum mspan_use use)
+{
+	RT_ASSERT(mutex_held(&mheap.lock));
+	if (use == MSPAN_WORK) // those are the collector's own
+		return true;
+	if (mheap.taken + npages > mheap.max)
+		return false;
+	mheap.taken += npages;
+	return true;
+}
+
+static void count_untaken(uint64_t npages, enum mspan_use use)
+{
+	RT_ASSERT(mutex_held(&mheap.lock));
+	if (use == MSPAN_WORK)
+		return;
+	RT_ASSERT(mheap.taken >= npages);
+	mheap.taken -= npages;
 }
 
 // ---- mspan structures ----
@@ -86,21 +129,34 @@ static void spans_free(struct mspan *s)
 	RT_CHECK(check_fields(&mheap));
 }
 
+// cache_exchange frees the pages of a P's cache and fills it with others, if
+// there are npages pages in a row.  Before the limit of the heap a cache gets
+// less, so that one P does not take all that is left.
+static void cache_exchange(struct mheap_cache *cache, unsigned npages)
+{
+	uint64_t before = pagecache_count(&cache->pages);
+	uint64_t left = room() + before;
+	uint64_t least = base_max(npages, MHEAP_CACHE_FIRST);
+	uint64_t most;
+
+	if (left < npages)
+		return;
+	cache->filling = (unsigned)base_min(base_max(2 * cache->filling, least),
+					    PAGECACHE_PAGES);
+	most = base_max(base_min(cache->filling, left / 8), npages);
+	pagecache_fill(&cache->pages, &mheap.pages, npages);
+	pagecache_keep(&cache->pages, &mheap.pages, npages, (unsigned)most);
+	mheap.taken += pagecache_count(&cache->pages) - before;
+}
+
 // cache_fill fills a P's cache with pages, unless it has npages pages in a row,
 // and with mspans for them.  It may find no such pages, or not enough mspans.
 // The caller must hold the heap lock.
 static void cache_fill(struct mheap_cache *cache, unsigned npages)
 {
 	RT_ASSERT(mutex_held(&mheap.lock));
-	if (!pagecache_fits(&cache->pages, npages)) {
-		uint64_t least = base_max(npages, MHEAP_CACHE_FIRST);
-
-		cache->filling = (unsigned)base_min(
-		    base_max(2 * cache->filling, least), PAGECACHE_PAGES);
-		pagecache_fill(&cache->pages, &mheap.pages, npages);
-		pagecache_keep(&cache->pages, &mheap.pages, npages,
-			       cache->filling);
-	}
+	if (!pagecache_fits(&cache->pages, npages))
+		cache_exchange(cache, npages);
 	while (cache->nspans < base_min(cache->filling, MHEAP_CACHE_SPANS)) {
 		struct mspan *s = spans_take();
 
@@ -109,6 +165,14 @@ static void cache_fill(struct mheap_cache *cache, unsigned npages)
 		cache->spans[cache->nspans++] = s;
 	}
 	RT_CHECK(mheap_cache_check(cache));
+}
+
+// flush_pages frees the pages of a P's cache.  The caller must hold the heap
+// lock.
+static void flush_pages(struct mheap_cache *cache)
+{
+	mheap.taken -= pagecache_count(&cache->pages);
+	pagecache_flush(&cache->pages, &mheap.pages);
 }
 
 // A P that fills its cache at most once between two collections ends up with
@@ -120,7 +184,7 @@ void mheap_cache_flush(struct mheap_cache *cache)
 	if (pagecache_empty(&cache->pages) && cache->nspans == 0)
 		return;
 	mutex_lock(&mheap.lock);
-	pagecache_flush(&cache->pages, &mheap.pages);
+	flush_pages(cache);
 	while (cache->nspans > 0)
 		spans_free(cache->spans[--cache->nspans]);
 	RT_CHECK(mheap_cache_check(cache));
@@ -322,6 +386,7 @@ static bool take_cached(struct mheap_cache *cache, uint64_t npages,
 struct pages {
 	uint64_t npages;
 	uint64_t align; // in pages; 1: any
+	enum mspan_use use;
 };
 
 static uint64_t find_pages(struct pages n, uint64_t *nscav)
@@ -332,12 +397,18 @@ static uint64_t find_pages(struct pages n, uint64_t *nscav)
 }
 
 // take_locked takes an mspan and pages.  The mspan comes first, so no pages
-// have to be freed for want of one.  The caller must hold the heap lock.
+// have to be freed for want of one.  The caller must hold the heap lock, which
+// may be released meanwhile.  The pages count as taken from the beginning, so
+// no other thread can then take what the limit leaves for them.
 static bool take_locked(struct rt_proc *p, struct pages n, struct grant *g)
 {
-	g->span = spans_take();
-	if (!g->span)
+	if (!count_taken(n.npages, n.use))
 		return false;
+	g->span = spans_take();
+	if (!g->span) {
+		count_untaken(n.npages, n.use);
+		return false;
+	}
 	g->page = find_pages(n, &g->nscav);
 	if (g->page == PAGEALLOC_NONE && await_release())
 		g->page = find_pages(n, &g->nscav);
@@ -353,6 +424,7 @@ static bool take_locked(struct rt_proc *p, struct pages n, struct grant *g)
 	}
 	if (g->page == PAGEALLOC_NONE) {
 		spans_free(g->span);
+		count_untaken(n.npages, n.use);
 		return false;
 	}
 	// Scavenged pages read as zero.
@@ -375,9 +447,9 @@ static bool take_pages(struct rt_proc *p, struct mheap_cache *cache,
 		cache_fill(cache, (unsigned)npages);
 	ok = (small && take_cached(cache, npages, g)) || take_locked(p, n, g);
 	// The P's own cache may hold the pages that are missing for npages in a
-	// row.
+	// row, or that the limit counts.
 	if (!ok && cache && !pagecache_empty(&cache->pages)) {
-		pagecache_flush(&cache->pages, &mheap.pages);
+		flush_pages(cache);
 		ok = take_locked(p, n, g);
 	}
 	// The cache could not be filled before if the pages lay in two blocks,
@@ -484,14 +556,14 @@ static void untake(struct rt_proc *p, struct mspan *s, enum mspan_use use)
 {
 	count_free(p, use, s->npages);
 	mutex_lock(&mheap.lock);
+	count_untaken(s->npages, use);
 	pagealloc_free(&mheap.pages, mspan_page(s), s->npages);
 	spans_free(s);
 	mutex_unlock(&mheap.lock);
 }
 
-static struct mspan *span_alloc_aligned(struct rt_proc *p,
-					struct mheap_cache *cache,
-					struct pages n, enum mspan_use use)
+static struct mspan *
+span_alloc_aligned(struct rt_proc *p, struct mheap_cache *cache, struct pages n)
 {
 	uint64_t npages = n.npages;
 	struct grant g;
@@ -503,9 +575,9 @@ static struct mspan *span_alloc_aligned(struct rt_proc *p,
 	g.span->needzero = !g.zero;
 	if (RT_UNLIKELY(poison_on)) // poisoned by their last use
 		poison_unpoison((void *)g.span->base, npages << RT_PAGE_SHIFT);
-	count_alloc(p, use, npages, g.nscav);
+	count_alloc(p, n.use, npages, g.nscav);
 	if (RT_UNLIKELY(guard_on) && !guard_unprotect(g.page, npages)) {
-		untake(p, g.span, use);
+		untake(p, g.span, n.use);
 		return NULL;
 	}
 	if (g.cache && g.nscav != 0 && g.cache->filling >= MHEAP_POPULATE)
@@ -516,9 +588,9 @@ static struct mspan *span_alloc_aligned(struct rt_proc *p,
 static struct mspan *span_alloc(struct rt_proc *p, struct mheap_cache *cache,
 				uint64_t npages, enum mspan_use use)
 {
-	struct pages n = {npages, 1};
+	struct pages n = {npages, 1, use};
 
-	return span_alloc_aligned(p, cache, n, use);
+	return span_alloc_aligned(p, cache, n);
 }
 
 static struct linewords *bitmap8_take(void)
@@ -592,8 +664,9 @@ struct mspan *mheap_alloc_large(struct rt_proc *p, struct mheap_cache *cache,
 struct mspan *mheap_alloc_aligned(struct rt_proc *p, struct mheap_cache *cache,
 				  unsigned kind, size_t request, size_t align)
 {
-	struct pages n = {base_pages(request), align >> RT_PAGE_SHIFT};
-	struct mspan *s = span_alloc_aligned(p, cache, n, MSPAN_HEAP);
+	struct pages n = {base_pages(request), align >> RT_PAGE_SHIFT,
+			  MSPAN_HEAP};
+	struct mspan *s = span_alloc_aligned(p, cache, n);
 
 	if (!s)
 		return NULL;
@@ -728,6 +801,7 @@ bool mheap_take_freed(void)
 static void batch_release(const struct batch *b, enum mspan_use use)
 {
 	mutex_lock(&mheap.lock);
+	count_untaken(b->npages, use);
 	pagealloc_free_ranges(&mheap.pages, b->range, b->nranges);
 	fixalloc_free_list(&mheap.bitmap8s, &b->bitmap8s);
 	fixalloc_free_list(&mheap.spans, &b->spans);
@@ -824,14 +898,16 @@ static void set_pages(struct mspan *s, uint64_t npages)
 	s->elemsize = npages << RT_PAGE_SHIFT;
 }
 
-// take_behind takes pages behind a span.  Returns false if they are not free.
+// take_behind takes pages behind a span.  Returns false if they are not free,
+// or if the limit of the heap does not allow them.
 static bool take_behind(const struct mspan *s, uint64_t more, uint64_t *nscav)
 {
 	uint64_t page = mspan_page(s) + s->npages;
 	bool ok;
 
 	mutex_lock(&mheap.lock);
-	ok = pagealloc_is_free(&mheap.pages, page, more);
+	ok = pagealloc_is_free(&mheap.pages, page, more) &&
+	     count_taken(more, MSPAN_HEAP);
 	if (ok)
 		*nscav = pagealloc_alloc_range(&mheap.pages, page, more);
 	mutex_unlock(&mheap.lock);
@@ -844,6 +920,7 @@ static void untake_behind(struct rt_proc *p, uint64_t page, uint64_t npages)
 {
 	count_free(p, MSPAN_HEAP, npages);
 	mutex_lock(&mheap.lock);
+	count_untaken(npages, MSPAN_HEAP);
 	pagealloc_free(&mheap.pages, page, npages);
 	note_freed(npages << RT_PAGE_SHIFT);
 	mutex_unlock(&mheap.lock);

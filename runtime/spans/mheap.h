@@ -57,6 +57,10 @@ struct mheap {
 	struct pagealloc pages;
 	struct fixalloc spans;	  // struct mspan
 	struct fixalloc bitmap8s; // bitmap8 of each span of 8-byte objects
+	// Pages of objects, of interpreter stacks, and in Ps' caches.  They
+	// count before they are taken and until they are free again.
+	uint64_t taken;
+	uint64_t max;		  // the most pages that taken may grow to
 	uint64_t freed_await;	  // bytes to free until freed_much; 0: never
 	atomic_u32 freed_much;	  // 1: so many were freed
 	atomic_u32 populate;	  // 1: configured, and not refused so far
@@ -69,6 +73,12 @@ RT_GLOBAL struct mheap mheap;
 bool mheap_init(void);
 void mheap_fini(void);
 
+// mheap_set_max sets the most pages that objects, interpreter stacks and Ps'
+// caches may have together.  When it has returned, no page is taken beyond that
+// number, but what is taken already may be more.  Work buffers do not count: a
+// collection must not fail for want of room that it is about to make.
+void mheap_set_max(uint64_t npages);
+
 // mheap_add_typebits makes type bits usable for all pages, now and from then
 // on.  Returns false if the system refuses.
 bool mheap_add_typebits(void);
@@ -78,8 +88,9 @@ bool mheap_add_deadbits(void);
 
 // mheap_alloc_small makes and publishes a span of a class, which is swept and
 // has no objects.  p is the calling thread's P, or NULL if it has none; cache
-// may be NULL.  Returns NULL if the system refuses or the range is full.  The
-// heap may have grown, and cache may have been filled or flushed, even then.
+// may be NULL.  Returns NULL if the system refuses, the range is full or
+// mheap.max is reached.  The heap may have grown, and cache may have been
+// filled or flushed, even then.
 struct mspan *mheap_alloc_small(struct rt_proc *p, struct mheap_cache *cache,
 				spanclass sc);
 
@@ -98,8 +109,8 @@ struct mspan *mheap_alloc_aligned(struct rt_proc *p, struct mheap_cache *cache,
 // mheap_resize_large makes the object of a large span request bytes large.  It
 // takes the pages behind the span, or frees the span's last pages.  Pages that
 // it takes are zero.  It counts only statistics of pages.  Returns false, and
-// changes nothing, if the pages behind are not free.  The caller must own the
-// object, and the span must be swept and not guarded.
+// changes nothing, if the pages behind are not free or mheap.max is reached.
+// The caller must own the object, and the span must be swept and not guarded.
 bool mheap_resize_large(struct rt_proc *p, struct mspan *s, size_t request);
 
 // mheap_alloc_guarded is mheap_alloc_large for an object of any size with a

@@ -163,4 +163,7 @@ SHADOW_OP(percent)
 	SHADOW_OK(rt_adjust_external((int64_t)(op->n % 4096) - 2048));
 	SHADOW_OK(rt_set_memory_limit(
 	    op->n % 3 == 0 ? INT64_MAX : (int64_t)(op->n % (64 << 20)), NULL));
+	// An allocation must not fail, so the limit only lowers the goal.
+	SHADOW_OK(rt_set_heap_max(
+	    op->n % 5 == 0 ? 0 : MAX_HEAP - 1 - op->n % (64 << 20), NULL));
 }

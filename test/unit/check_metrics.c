@@ -60,6 +60,7 @@ static void setup(void)
 	snapshot.heap_marked = 6789;
 	snapshot.gc_percent = 150;
 	snapshot.memory_limit = INT64_MAX;
+	snapshot.heap_max = 1 << 26;
 	snapshot.max_procs = 8;
 	snapshot.nthreads = 3;
 	snapshot.stopping = stopping;
@@ -258,6 +259,7 @@ TEST(cycles_limits_and_scans_are_as_recorded)
 	ck_assert_uint_eq(u64_of("/gc/cycles/automatic:gc-cycles"), cycles - 5);
 	ck_assert_uint_eq(u64_of("/gc/gogc:percent"), 150);
 	ck_assert_uint_eq(u64_of("/gc/gomemlimit:bytes"), INT64_MAX);
+	ck_assert_uint_eq(u64_of("/gc/heap/max:bytes"), 1 << 26);
 	ck_assert_uint_eq(u64_of("/gc/scan/heap:bytes"), 100);
 	ck_assert_uint_eq(u64_of("/gc/scan/stack:bytes"), 20);
 	ck_assert_uint_eq(u64_of("/gc/scan/globals:bytes"), 3);
@@ -406,11 +408,11 @@ TEST(samples_are_independent)
 TEST(cumulative_metrics_are_those_that_never_fall)
 {
 	static const char *const levels[] = {
-	    "/gc/gogc:percent",		"/gc/gomemlimit:bytes",
-	    "/gc/heap/goal:bytes",	"/gc/heap/live:bytes",
-	    "/gc/heap/objects:objects", "/gc/scan/globals:bytes",
-	    "/gc/scan/heap:bytes",	"/gc/scan/stack:bytes",
-	    "/gc/scan/total:bytes",
+	    "/gc/gogc:percent",	      "/gc/gomemlimit:bytes",
+	    "/gc/heap/goal:bytes",    "/gc/heap/live:bytes",
+	    "/gc/heap/max:bytes",     "/gc/heap/objects:objects",
+	    "/gc/scan/globals:bytes", "/gc/scan/heap:bytes",
+	    "/gc/scan/stack:bytes",   "/gc/scan/total:bytes",
 	};
 	size_t nlevels = 0;
 

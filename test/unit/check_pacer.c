@@ -12,7 +12,7 @@
 
 static uint64_t goal(int percent, uint64_t headroom, uint64_t marked)
 {
-	struct pacer_rule rule = {percent, 4 * MIB, headroom, 0};
+	struct pacer_rule rule = {percent, 4 * MIB, headroom, 0, 0};
 	struct pacer_found found = {.heap_marked = marked};
 
 	return pacer_goal(&rule, &found);
@@ -98,7 +98,7 @@ TEST(the_terms_explain_the_goal)
 // Stacks and root ranges count for the growth, not for what lives.
 TEST(roots_count_for_growth)
 {
-	struct pacer_rule rule = {100, 4 * MIB, 0, 0};
+	struct pacer_rule rule = {100, 4 * MIB, 0, 0, 0};
 	struct pacer_found found = {.heap_marked = 100 * MIB,
 				    .stack_scan = 10 * MIB,
 				    .globals_scan = 5 * MIB};
@@ -118,7 +118,7 @@ TEST(off_is_never)
 
 TEST(sums_saturate)
 {
-	struct pacer_rule rule = {INT_MAX, UINT64_MAX, UINT64_MAX, 0};
+	struct pacer_rule rule = {INT_MAX, UINT64_MAX, UINT64_MAX, 0, 0};
 	struct pacer_found found = {.heap_marked = UINT64_MAX,
 				    .stack_scan = UINT64_MAX,
 				    .globals_scan = UINT64_MAX};
@@ -141,7 +141,7 @@ TEST(sums_saturate)
 // What objects own outside the heap is live.
 TEST(external_bytes_are_live)
 {
-	struct pacer_rule rule = {100, 4 * MIB, 0, 0};
+	struct pacer_rule rule = {100, 4 * MIB, 0, 0, 0};
 	struct pacer_found found = {.heap_marked = 10 * MIB,
 				    .external = 90 * MIB};
 
@@ -159,7 +159,7 @@ TEST(external_bytes_are_live)
 
 // ---- what is held ----
 
-static const struct pacer_rule usual = {100, 4 * MIB, 20 * MIB, 0};
+static const struct pacer_rule usual = {100, 4 * MIB, 20 * MIB, 0, 0};
 
 static uint64_t next_goal(uint64_t marked, uint64_t held, uint64_t before)
 {
@@ -280,15 +280,15 @@ TEST(limit_leaves_what_is_beside_the_heap)
 {
 	ck_assert_uint_eq(limit_goal(1000 * MIB, (struct pacer_memory){0}, 0),
 			  1000 * MIB - 1000 * MIB / 100 * 3);
-	ck_assert_uint_eq(
-	    limit_goal(1100 * MIB,
-		       (struct pacer_memory){600 * MIB, 200 * MIB, 300 * MIB},
-		       0),
-	    1000 * MIB - 1000 * MIB / 100 * 3);
+	ck_assert_uint_eq(limit_goal(1100 * MIB,
+				     (struct pacer_memory){600 * MIB, 200 * MIB,
+							   300 * MIB, 0},
+				     0),
+			  1000 * MIB - 1000 * MIB / 100 * 3);
 	// What is over the limit now counts twice.
 	ck_assert_uint_eq(
 	    limit_goal(1000 * MIB,
-		       (struct pacer_memory){1100 * MIB, 0, 1100 * MIB}, 0),
+		       (struct pacer_memory){1100 * MIB, 0, 1100 * MIB, 0}, 0),
 	    900 * MIB - 900 * MIB / 100 * 3);
 	ck_assert_uint_eq(limit_goal(20 * MIB, (struct pacer_memory){0}, 0),
 			  19 * MIB);
@@ -296,7 +296,7 @@ TEST(limit_leaves_what_is_beside_the_heap)
 
 TEST(limit_that_cannot_be_kept_is_what_lives)
 {
-	struct pacer_memory m = {100 * MIB, 0, 50 * MIB};
+	struct pacer_memory m = {100 * MIB, 0, 50 * MIB, 0};
 
 	ck_assert_uint_eq(limit_goal(0, m, 7), 7);
 	ck_assert_uint_eq(limit_goal(50 * MIB, m, 7), 7);
@@ -305,7 +305,7 @@ TEST(limit_that_cannot_be_kept_is_what_lives)
 	ck_assert_uint_eq(limit_goal(1000 * MIB, m, 990 * MIB), 990 * MIB);
 	ck_assert_uint_eq(
 	    limit_goal(UINT64_MAX,
-		       (struct pacer_memory){UINT64_MAX, UINT64_MAX, 1}, 3),
+		       (struct pacer_memory){UINT64_MAX, UINT64_MAX, 1, 0}, 3),
 	    UINT64_MAX - UINT64_MAX / 100 * 3);
 }
 
@@ -313,10 +313,10 @@ TEST(limit_that_cannot_be_kept_is_what_lives)
 // does not count for the limit.
 TEST(limit_lowers_the_goal)
 {
-	struct pacer_rule rule = {100, 4 * MIB, 0, 200 * MIB};
+	struct pacer_rule rule = {100, 4 * MIB, 0, 200 * MIB, 0};
 	struct pacer_found found = {
 	    .heap_marked = 100 * MIB,
-	    .memory = {150 * MIB, 20 * MIB, 100 * MIB},
+	    .memory = {150 * MIB, 20 * MIB, 100 * MIB, 0},
 	};
 	uint64_t fits = 170 * MIB - 170 * MIB / 100 * 3;
 
@@ -333,11 +333,42 @@ TEST(limit_lowers_the_goal)
 			  PACER_NEVER);
 }
 
+// The limit of the heap counts the pages in use, and neither free pages nor
+// tables.  Of two limits the lower goal counts.
+TEST(limit_of_the_heap_lowers_the_goal)
+{
+	struct pacer_rule rule = {100, 4 * MIB, 0, PACER_NO_LIMIT, 200 * MIB};
+	struct pacer_found found = {
+	    .heap_marked = 100 * MIB,
+	    .memory = {330 * MIB, 100 * MIB, 100 * MIB, 130 * MIB},
+	};
+	uint64_t fits = 170 * MIB - 170 * MIB / 100 * 3;
+
+	ck_assert_uint_eq(pacer_limited(&rule, &found, PACER_NEVER), fits);
+	ck_assert_uint_eq(pacer_limited(&rule, &found, 150 * MIB), 150 * MIB);
+	found.external = 7 * MIB;
+	ck_assert_uint_eq(pacer_limited(&rule, &found, PACER_NEVER),
+			  fits + 7 * MIB);
+	rule.limit = 340 * MIB; // leaves 210 for objects
+	ck_assert_uint_eq(pacer_limited(&rule, &found, PACER_NEVER),
+			  fits + 7 * MIB);
+	rule.limit = 280 * MIB;
+	ck_assert_uint_eq(pacer_limited(&rule, &found, PACER_NEVER), 108 * MIB);
+	rule.limit = PACER_NO_LIMIT;
+	rule.heap_max = 120 * MIB; // less than what is in use
+	ck_assert_uint_eq(pacer_limited(&rule, &found, PACER_NEVER), 108 * MIB);
+	rule.heap_max = 1;
+	ck_assert_uint_eq(pacer_limited(&rule, &found, PACER_NEVER), 108 * MIB);
+	rule.heap_max = 0;
+	ck_assert_uint_eq(pacer_limited(&rule, &found, PACER_NEVER),
+			  PACER_NEVER);
+}
+
 // ---- the limiter ----
 
 static void begin_limited(uint64_t limit, uint64_t marked)
 {
-	struct pacer_rule rule = {-1, 4 * MIB, 0, limit};
+	struct pacer_rule rule = {-1, 4 * MIB, 0, limit, 0};
 	struct pacer_found found = {.heap_marked = marked};
 	struct limiter limiter;
 
@@ -349,7 +380,7 @@ static void collected(uint64_t marked, uint64_t begin, uint64_t end)
 {
 	struct pacer_found found = {
 	    .heap_marked = marked,
-	    .memory = {marked, 0, marked},
+	    .memory = {marked, 0, marked, 0},
 	};
 	struct pacer_cpu cpu = {begin, end};
 

@@ -65,11 +65,11 @@ static uint64_t sum_work(uint64_t a, uint64_t b, uint64_t c)
 static void tell(struct simulation *s)
 {
 	const struct scenario *c = scenario;
-	struct pacer_rule rule = {c->percent, 4 * MIB, 0, 0};
+	struct pacer_rule rule = {c->percent, 4 * MIB, 0, 0, 0};
 	struct pacer_found found = {.heap_marked = s->heap.marked,
 				    .stack_scan = s->last_stack,
 				    .globals_scan = s->globals};
-	struct pacer_memory none = {0, 0, 0};
+	struct pacer_memory none = {0};
 	uint64_t limited =
 	    c->limit ? pacer_limit_goal(c->limit, &none, s->heap.marked)
 		     : PACER_NEVER;

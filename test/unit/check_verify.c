@@ -583,6 +583,9 @@ CORRUPTION(page_bit_added, "page is both allocated and scavenged",
 	   flip_alloc(c.free_page))
 CORRUPTION(scavenged_free, "heap_released is not the scavenged pages",
 	   flip_scavenged(c.free_page))
+CORRUPTION(taken,
+	   "pages that the limit counts are not those of spans and caches",
+	   PATCH(mheap.taken, mheap.taken + 1))
 CORRUPTION(nchunks_less, "page allocator and heap have different lengths",
 	   PATCH(mheap.pages.nchunks, mheap.pages.nchunks - 1))
 CORRUPTION(nchunks_wild, "page allocator and heap have different lengths",

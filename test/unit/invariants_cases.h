@@ -391,6 +391,8 @@
 	  x.mheap.bitmap8s.align = 3)                                          \
 	X(mheap_check(&x.mheap), "populate is neither on nor off",             \
 	  U32(x.mheap.populate, 2))                                            \
+	X(mheap_check(&x.mheap), "limit of the heap is beyond its range",      \
+	  x.mheap.max = (arena.reserved >> RT_PAGE_SHIFT) + 1)                 \
 	X(mheap_cache_check(&x.mheap_cache),                                   \
 	  "page cache begins inside a block", x.mheap_cache.pages.base = 1)    \
 	X(mheap_cache_check(&x.mheap_cache),                                   \
@@ -754,6 +756,9 @@
 	  U64(x.pacer.external, 7))                                            \
 	X(pacer_check(&x.pacer), "pacer shows another limit than its rule",    \
 	  U64(x.pacer.limit, 7))                                               \
+	X(pacer_check(&x.pacer),                                               \
+	  "pacer shows another limit of the heap than its rule",               \
+	  U64(x.pacer.heap_max, 7))                                            \
 	X(ask_queue_check(&x.asks), "mutex has no rank", x.asks.lock.rank = 0) \
 	X(ask_queue_check(&x.asks), "threads ask but none leads",              \
 	  x.asks.led = false)                                                  \

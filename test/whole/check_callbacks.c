@@ -86,6 +86,7 @@ CALL(free_os_memory, rt_free_os_memory())
 CALL(gc_percent, rt_set_gc_percent(100, NULL))
 CALL(heap_min, rt_set_heap_min(1 << 20, NULL))
 CALL(memory_limit, rt_set_memory_limit(INT64_MAX, NULL))
+CALL(heap_max, rt_set_heap_max(0, NULL))
 CALL(adjust_external, rt_adjust_external(1))
 CALL(oom_handler, rt_set_oom_handler(NULL, NULL))
 CALL(warn_handler, rt_set_warn_handler(NULL, NULL))
@@ -187,6 +188,7 @@ static const struct function {
     {"rt_set_gc_percent", call_gc_percent, REFUSES},
     {"rt_set_heap_min", call_heap_min, REFUSES},
     {"rt_set_memory_limit", call_memory_limit, REFUSES},
+    {"rt_set_heap_max", call_heap_max, REFUSES},
     {"rt_adjust_external", call_adjust_external, REFUSES},
     {"rt_set_oom_handler", call_oom_handler, REFUSES},
     {"rt_set_warn_handler", call_warn_handler, REFUSES},

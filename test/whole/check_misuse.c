@@ -306,6 +306,17 @@ static long call_limit(void)
 	return back == INT64_C(1) << 40 ? error : -1000;
 }
 
+static long call_heap_max(void)
+{
+	size_t old = 4711, back;
+	int error = rt_set_heap_max(32 << 20, &old);
+
+	if (error)
+		return old == 4711 ? error : -1000;
+	error = rt_set_heap_max(old, &back);
+	return back == 32 << 20 ? error : -1000;
+}
+
 static long call_external(void)
 {
 	int error = rt_adjust_external(4096);
@@ -762,6 +773,8 @@ void run_doors(enum place place)
 	DOOR(ATTACHED_ONLY(RT_OK), rt_set_heap_min(4 << 20, NULL));
 	DOOR(ATTACHED_ONLY(RT_OK), call_limit());
 	DOOR(ATTACHED_ONLY(RT_OK), rt_set_memory_limit(INT64_MAX, NULL));
+	DOOR(ATTACHED_ONLY(RT_OK), call_heap_max());
+	DOOR(ATTACHED_ONLY(RT_OK), rt_set_heap_max(0, NULL));
 	DOOR(ATTACHED_ONLY(RT_OK), call_external());
 	DOOR(BLOCKS(ATTACHED_ONLY(RT_OK)), rt_free_os_memory());
 	DOOR(NOT_IN_STOP, call_oom_handler());

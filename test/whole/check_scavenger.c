@@ -272,8 +272,13 @@ static void set_memory_limit(void)
 	must(rt_set_memory_limit(16 * MIB, NULL));
 }
 
+static void set_heap_max(void)
+{
+	must(rt_set_heap_max(16 * MIB, NULL));
+}
+
 static void (*const setters[])(void) = {set_percent, set_heap_min,
-					set_memory_limit};
+					set_memory_limit, set_heap_max};
 
 // A new goal may ask for pages that the last pass did not have to release.
 TEST(a_new_goal_begins_a_new_pass, .n = RT_ARRAY_LEN(setters))

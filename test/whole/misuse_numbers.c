@@ -87,6 +87,49 @@ TEST(memory_limits_of_any_size)
 	finish(4 * RT_ARRAY_LEN(limits));
 }
 
+// No number is refused.  With any number the heap goes on, once the limit is
+// lifted.
+TEST(limits_of_the_heap_of_any_size)
+{
+	static const size_t sizes[] = {
+	    1,
+	    4096,
+	    8191,
+	    8192,
+	    1 << 20,
+	    0,
+	    64 << 20,
+	    (size_t)1 << 30,
+	    (size_t)1 << 40,
+	    SIZE_MAX,
+	    SIZE_MAX,
+	    96 << 20,
+	    (size_t)1 << 63,
+	    SIZE_MAX - 4096,
+	    0,
+	};
+	size_t range, expected;
+
+	begin();
+	range = expected = heap_metric("/gc/heap/max:bytes");
+	for (size_t i = 0; i < RT_ARRAY_LEN(sizes); i++) {
+		size_t old = 4711;
+		const char *name = with_number("limit", (long)sizes[i]);
+		bool room;
+
+		JUDGE(name, rt_set_heap_max(sizes[i], &old), RT_OK);
+		judge("the limit before", name, (long)old, (long)expected);
+		expected = sizes[i] == 0 || sizes[i] > range ? range : sizes[i];
+		judge("the metric", name,
+		      (long)heap_metric("/gc/heap/max:bytes"), (long)expected);
+		room = expected > 16 << 20;
+		JUDGE(name, some(rt_alloc_noscan(12 << 20)),
+		      room ? SOME : NOTHING);
+	}
+	heap_healthy();
+	finish(4 * RT_ARRAY_LEN(sizes));
+}
+
 // The sum stays from 0 to INT64_MAX, and the goal follows without wrapping.
 TEST(external_bytes_of_any_number)
 {
