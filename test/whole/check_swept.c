@@ -484,12 +484,14 @@ static uint64_t goal(void)
 	return heap_metric("/gc/heap/goal:bytes");
 }
 
-static const struct {
+static const struct rule {
 	int percent;
 	int64_t limit;
+	size_t max; // hard limit
 } rules[] = {
-    {100, INT64_MAX}, {100, 80 << 20}, {100, 50 << 20},
-    {1000, 80 << 20}, {-1, 80 << 20},  {-1, 50 << 20},
+    {100, INT64_MAX, 0},       {100, 80 << 20, 0},	   {100, 50 << 20, 0},
+    {1000, 80 << 20, 0},       {-1, 80 << 20, 0},	   {-1, 50 << 20, 0},
+    {-1, INT64_MAX, 40 << 20}, {1000, 80 << 20, 40 << 20},
 };
 
 struct finding {
@@ -497,7 +499,7 @@ struct finding {
 };
 
 // find returns what is known of a heap that dropped 30 of 32 MiB.
-static struct finding find(int mode, int percent, int64_t limit)
+static struct finding find(int mode, const struct rule *r)
 {
 	rt_config c = config(mode, 0);
 	struct finding found;
@@ -505,12 +507,13 @@ static struct finding find(int mode, int percent, int64_t limit)
 
 	c.gc_percent = 100;
 	c.heap_min = 1 << 20;
-	c.memory_limit = limit;
+	c.memory_limit = r->limit;
 	begin(&c);
 	must(rt_set_gc_percent(HEAP_QUIET, NULL));
 	fill(32);
 	drop(2);
-	must(rt_set_gc_percent(percent, NULL));
+	must(rt_set_gc_percent(r->percent, NULL));
+	must(rt_set_heap_max(r->max, NULL));
 	collect_only();
 	ck_assert(sweep_left() == (mode != 0));
 	at_first = goal();
@@ -528,8 +531,8 @@ static struct finding find(int mode, int percent, int64_t limit)
 // Until then it is at most that.
 TEST(the_goal_is_that_of_a_sweep_in_the_stop, .n = RT_ARRAY_LEN(rules))
 {
-	struct finding beside = find(2, rules[_i].percent, rules[_i].limit);
-	struct finding in_stop = find(0, rules[_i].percent, rules[_i].limit);
+	struct finding beside = find(2, &rules[_i]);
+	struct finding in_stop = find(0, &rules[_i]);
 
 	ck_assert_uint_eq(beside.goal, in_stop.goal);
 	ck_assert_uint_eq(beside.held, in_stop.held);
