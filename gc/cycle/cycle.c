@@ -19,6 +19,7 @@
 #include "gc/cycle/sweep.h"
 #include "gc/cycle/cyclerecord.h"
 #include "gc/cycle/gctrace.h"
+#include "gc/cycle/dropnews.h"
 
 // The collection of the present stop.  Only the stopper uses it.  No check: any
 // times and sums are possible.
@@ -49,15 +50,12 @@ static void flip(void)
 	sweep_begin();
 }
 
-// any_asks tells whether one of the asks has the cause.  There must be at least
-// one ask.
+// any_asks tells whether one of the asks, if there are any, has the cause.
 static bool any_asks(const struct ask *asked, enum ask_cause cause)
 {
-	do {
+	for (; asked; asked = asked->next)
 		if (asked->cause == cause)
 			return true;
-		asked = asked->next;
-	} while (asked);
 	return false;
 }
 
@@ -88,13 +86,15 @@ static void pace(bool forced)
 	pacer_collected(&f);
 }
 
-// cause_of returns why a collection that answers these asks runs.
+// cause_of returns why a collection that answers these asks, or none, runs.
 static enum rt_cause cause_of(const struct ask *asked)
 {
 	uint64_t used = pacer_used(gauge_load(&gauges.heap_live),
 				   gauge_load(&gauges.stack_inuse),
 				   gauge_load(&gauges.external));
 
+	if (!asked)
+		return RT_CAUSE_PERIODIC;
 	switch (asked->cause) {
 	case ASK_FORCED:
 		return RT_CAUSE_FORCED;
@@ -185,6 +185,7 @@ static RT_NOINLINE void collect_stopped(struct rt_proc *p, bool forced)
 	mutex_lock(&mheap.lock);
 	scavindex_next_cycle(&mheap.pages.scav);
 	mutex_unlock(&mheap.lock);
+	dropnews_collected();
 }
 
 // choose_huge_pages calls helpers if huge pages are wanted.  It must come after
@@ -194,6 +195,12 @@ static void choose_huge_pages(void)
 {
 	if (mheap_choose_huge_pages() && crew_size() != 0)
 		crew_call(CREW_ADVISE);
+}
+
+static void note_begin(const struct ask *asked, bool forced)
+{
+	cycle.cpu = gcstats_cpu();
+	cyclerecord_begin(cause_of(asked), forced);
 }
 
 struct ask *cycle_begin(struct rt_proc *p)
@@ -206,8 +213,7 @@ struct ask *cycle_begin(struct rt_proc *p)
 	stw_stop(p, RT_STOP_GC_MARK_TERM);
 	asked = ask_take();
 	forced = any_asks(asked, ASK_FORCED);
-	cycle.cpu = gcstats_cpu();
-	cyclerecord_begin(cause_of(asked), forced);
+	note_begin(asked, forced);
 	// This frame outlasts marking, and with it the registers that it or a
 	// caller has spilled.  stw_acquire saved a frame of its own while it
 	// waited, and that frame is gone.
@@ -218,6 +224,14 @@ struct ask *cycle_begin(struct rt_proc *p)
 	if (any_asks(asked, ASK_MEMORY))
 		work_release(p);
 	return asked;
+}
+
+void cycle_begin_unasked(struct rt_proc *p)
+{
+	RT_ASSERT(p == proc_self());
+	stw_stop(p, RT_STOP_GC_MARK_TERM);
+	note_begin(NULL, false);
+	collect_stopped(p, false);
 }
 
 bool cycle_end(struct rt_proc *p, struct ask *asked)
@@ -240,7 +254,10 @@ bool cycle_end(struct rt_proc *p, struct ask *asked)
 	cyclerecord_step(CYCLERECORD_RELEASE);
 	number = cyclerecord_publish();
 	stw_release();
-	ask_done(asked);
+	if (asked)
+		ask_done(asked);
+	else
+		ask_pass();
 	if (gctrace_on())
 		gctrace_cycle(p, number);
 	return want_helpers;

@@ -28,13 +28,37 @@ static void pause_for(struct scavturn *turn, uint64_t ns)
 	scavturn_slept(turn, start, nanotime());
 }
 
+static struct scavturn_next release(struct scavturn *turn, struct rt_proc *p)
+{
+	static const struct scavturn_next rest = {SCAVTURN_CALL, UINT64_MAX};
+
+	return settings.scavenge != 0 ? scavturn_run(turn, p, nanotime())
+				      : rest;
+}
+
+// collect collects if that is due.  The turn before it has seen what the
+// program did until then.
+static void collect(struct scavturn *turn, struct rt_proc *p,
+		    struct scavturn_next *next)
+{
+	struct periodic *s = &scavenger.periodic;
+
+	if (periodic_collect(s, p)) {
+		scavturn_collected(turn);
+		*next = release(turn, p);
+	}
+	if (next->sleep != SCAVTURN_PAUSE)
+		next->ns = base_min(next->ns, periodic_left(s, nanotime()));
+}
+
 // take_turn runs, and is blocked again when it returns.
 static struct scavturn_next take_turn(struct scavturn *turn, struct rt_proc *p)
 {
 	struct scavturn_next next;
 
 	proc_unblock(p);
-	next = scavturn_run(turn, p, nanotime());
+	next = release(turn, p);
+	collect(turn, p, &next);
 	atomic_u32_store_relaxed(&scavenger.timed,
 				 next.sleep == SCAVTURN_TIMER);
 	schedpoint(SCHED_SCAVENGER_TAKE_TURN);
@@ -137,8 +161,24 @@ void scavenger_provide(struct rt_proc *p)
 	}
 }
 
+RT_NOINLINE void scavenger_grew(struct rt_proc *p, uint64_t used)
+{
+	bool needed = used >= SCAVGOAL_LEAST && periodic_wanted();
+
+	RT_ASSERT(p == proc_self());
+	if (needed && atomic_u32_load_relaxed(&scavenger.runs) == 0)
+		make(p);
+	// If the thread is refused, another step of growth tries again.
+	atomic_u64_store_relaxed(&scavenger.grown_at,
+				 atomic_u32_load_relaxed(&scavenger.runs) != 0
+				     ? UINT64_MAX
+				     : used + SCAVGOAL_LEAST);
+}
+
 void scavenger_changed(void)
 {
+	// Periodic collections may be wanted now.
+	atomic_u64_store_relaxed(&scavenger.grown_at, 0);
 	scavgoal_changed();
 	call();
 }

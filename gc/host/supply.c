@@ -255,7 +255,6 @@ static void collect(struct rt_proc *p, struct ask *a)
 	if (!ask_wait(p, a))
 		return;
 	asked = cycle_begin(p);
-	finalize_collected();
 	serve_all(p, asked);
 	worker_provide(p, cycle_end(p, asked));
 	scavenger_provide(p);
@@ -298,8 +297,12 @@ static RT_NOINLINE void keep_limit(struct rt_proc *p, size_t more)
 
 void supply_collect_due(struct rt_proc *p, size_t more)
 {
-	if (pacer_due(used()))
+	uint64_t now = used();
+
+	if (pacer_due(now))
 		collect_due(p);
+	else if (scavenger_grown(now + more) && !door_nogc())
+		scavenger_grew(p, now + more);
 	if (release_due(more))
 		keep_limit(p, more);
 }

@@ -29,10 +29,11 @@ static const rt_config defaults = {
     .cgroup = 1,
     .scavenge = 1,
     .idle_s = 5,
+    .gc_period_s = 120,
 };
 
 static_assert(sizeof(size_t) == 8 && sizeof(int) == 4, "field_width");
-static_assert(sizeof(rt_config) == 96, "a new field goes into fields, too");
+static_assert(sizeof(rt_config) == 104, "a new field goes into fields, too");
 static_assert(offsetof(rt_config, guard_small) + 2 ==
 		      offsetof(rt_config, stack_format) &&
 		  offsetof(rt_config, stack_format) + sizeof(void *) ==
@@ -99,6 +100,7 @@ static const struct field fields[] = {
     FIELD(scavtrace, FIELD_U8, true, 0, 1),
     FIELD(scavenge, FIELD_U8, true, 0, 1),
     FIELD(idle_s, FIELD_U8, true, 0, UINT8_MAX),
+    FIELD(gc_period_s, FIELD_U8, true, 0, UINT8_MAX),
 };
 
 static size_t field_width(const struct field *f)

@@ -62,6 +62,8 @@ static const struct config_case {
     SET(scavenge, 2, RT_EINVAL),
     SET(idle_s, 0, RT_OK),
     SET(idle_s, 255, RT_OK),
+    SET(gc_period_s, 0, RT_OK),
+    SET(gc_period_s, 255, RT_OK),
     SET(max_procs, -1, RT_EINVAL),
     SET(max_procs, 1, RT_OK),
     SET(max_procs, 4096, RT_OK),
