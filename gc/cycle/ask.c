@@ -105,9 +105,19 @@ static void chain(struct ask *leader)
 	}
 }
 
-// pass_lead passes the lead to the thread that asked first since the queue was
-// taken, if there is one.
-static void pass_lead(void)
+bool ask_lead(void)
+{
+	bool leads;
+
+	mutex_lock(&ask_queue.lock);
+	leads = !ask_queue.led;
+	ask_queue.led = true;
+	mutex_unlock(&ask_queue.lock);
+	return leads;
+}
+
+// The thread that asked first since the queue was taken leads next.
+void ask_pass(void)
 {
 	struct ask *a;
 
@@ -127,7 +137,7 @@ void ask_done(struct ask *leader)
 {
 	chain(leader);
 	schedpoint(SCHED_ASK_DONE);
-	pass_lead();
+	ask_pass();
 	wake_two(leader);
 }
 

@@ -20,6 +20,9 @@
 // An ask that comes after the queue was taken finds a leader at work.  When
 // that leader is done, it passes the lead to the thread that asked first.
 //
+// A thread of the library leads without an ask of its own (periodic.h).  It
+// leaves the queue alone, and then passes the lead on.
+//
 // The leader wakes two threads, and each of them two more before it does
 // anything else.  So the leader continues at once, however many slept.
 #ifndef GC_CYCLE_ASK_H
@@ -67,6 +70,13 @@ struct ask *ask_take(void);
 // ask_done ends the lead and wakes the threads of all asks that were taken.
 // After the call only the leader's ask may be used.  The world must run.
 void ask_done(struct ask *leader);
+
+// ask_lead makes the caller the leader, without an ask, if no thread leads.
+// Returns false otherwise, at once.  ask_pass ends that lead, or passes it to
+// the thread that was first to ask meanwhile.  The caller must hold no lock,
+// and at ask_pass the world must run.
+bool ask_lead(void);
+void ask_pass(void);
 
 // ask_fork_child empties the queue in the child of a fork, which has no thread
 // that asked.

@@ -22,6 +22,7 @@
 #include "gc/cycle/swept.h"
 #include "gc/cycle/cyclerecord.h"
 #include "gc/cycle/gctrace.h"
+#include "gc/cycle/dropnews.h"
 
 // A stop sweeps for at most so long, in ns, unless it has to.
 #define SWEEP_STOP_NS (UINT64_C(250) * 1000)
@@ -34,15 +35,12 @@ static struct {
 	uint64_t number;
 } cycle;
 
-// any_asks tells whether one of the asks has the cause.  There must be at least
-// one ask.
+// any_asks tells whether one of the asks, if there are any, has the cause.
 static bool any_asks(const struct ask *asked, enum ask_cause cause)
 {
-	do {
+	for (; asked; asked = asked->next)
 		if (asked->cause == cause)
 			return true;
-		asked = asked->next;
-	} while (asked);
 	return false;
 }
 
@@ -116,9 +114,11 @@ static uint64_t used(void)
 			  gauge_load(&gauges.external));
 }
 
-// cause_of returns why a collection that answers these asks runs.
+// cause_of returns why a collection that answers these asks, or none, runs.
 static enum rt_cause cause_of(const struct ask *asked)
 {
+	if (!asked)
+		return RT_CAUSE_PERIODIC;
 	switch (asked->cause) {
 	case ASK_FORCED:
 		return RT_CAUSE_FORCED;
@@ -212,27 +212,39 @@ static RT_NOINLINE void collect_stopped(struct rt_proc *p, bool forced,
 	note_retained(&f);
 	if (!beside)
 		swept_end_stopped();
+	dropnews_collected();
+}
+
+// stop stops the world for the next collection.
+static void stop(struct rt_proc *p)
+{
+	cycle.number = atomic_u64_load_relaxed(&cyclering.count) + 1;
+	probe_gc_begin(cycle.number, used());
+	stw_stop(p, RT_STOP_GC_MARK_TERM);
+}
+
+static void note_begin(const struct ask *asked, bool forced)
+{
+	enum rt_cause cause = cause_of(asked);
+
+	cycle.cpu = gcstats_cpu();
+	cyclerecord_begin(cause, forced);
+	probe_gc_stopped(cycle.number, cause);
+	if (RT_UNLIKELY(settings.gcpacertrace != 0))
+		pacertrace_begin(used());
 }
 
 struct ask *cycle_begin(struct rt_proc *p)
 {
-	enum rt_cause cause;
 	struct ask *asked;
 	bool forced;
 
 	RT_ASSERT(p == proc_self());
 	stw_acquire(p);
-	cycle.number = atomic_u64_load_relaxed(&cyclering.count) + 1;
-	probe_gc_begin(cycle.number, used());
-	stw_stop(p, RT_STOP_GC_MARK_TERM);
+	stop(p);
 	asked = ask_take();
 	forced = any_asks(asked, ASK_FORCED);
-	cycle.cpu = gcstats_cpu();
-	cause = cause_of(asked);
-	cyclerecord_begin(cause, forced);
-	probe_gc_stopped(cycle.number, cause);
-	if (RT_UNLIKELY(settings.gcpacertrace != 0))
-		pacertrace_begin(used());
+	note_begin(asked, forced);
 	// This frame outlasts marking, and with it the registers that it or a
 	// caller has spilled.  stw_acquire saved a frame of its own while it
 	// waited, and that frame is gone.
@@ -249,7 +261,10 @@ struct ask *cycle_begin(struct rt_proc *p)
 static void let_others(struct ask *asked)
 {
 	stw_release();
-	ask_done(asked);
+	if (asked)
+		ask_done(asked);
+	else
+		ask_pass();
 }
 
 // let_others_traced also writes the trace.  It must not be inline: only a
@@ -262,6 +277,14 @@ static RT_NOINLINE void let_others_traced(struct rt_proc *p, struct ask *asked,
 	gctrace_take(&traced, number);
 	let_others(asked);
 	gctrace_write(p, &traced);
+}
+
+void cycle_begin_unasked(struct rt_proc *p)
+{
+	RT_ASSERT(p == proc_self());
+	stop(p);
+	note_begin(NULL, false);
+	collect_stopped(p, false, sweeps_beside(NULL));
 }
 
 bool cycle_end(struct rt_proc *p, struct ask *asked)

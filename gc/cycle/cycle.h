@@ -21,9 +21,14 @@
 // to stop.
 struct ask *cycle_begin(struct rt_proc *p);
 
+// cycle_begin_unasked does the same for a thread of the library that leads
+// without an ask and has the right to stop the world.  It has no stack to be
+// scanned.
+void cycle_begin_unasked(struct rt_proc *p);
+
 // cycle_end records the collection, starts the world, and wakes the threads
-// that asked.  It writes a trace line if one is wanted.  Returns true if there
-// was enough work for helpers.
+// that asked; asked is NULL after cycle_begin_unasked.  It writes a trace line
+// if one is wanted.  Returns true if there was enough work for helpers.
 bool cycle_end(struct rt_proc *p, struct ask *asked);
 
 #endif

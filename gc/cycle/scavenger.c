@@ -70,6 +70,22 @@ static struct scavturn_next release(struct scavturn *turn, struct rt_proc *p)
 				      : rest;
 }
 
+// collect collects if that is due.  The turn before it has seen what the
+// program did until then.
+static void collect(struct scavturn *turn, struct rt_proc *p,
+		    struct scavturn_next *next)
+{
+	struct periodic *s = &scavenger.periodic;
+
+	if (periodic_collect(s, p)) {
+		finish_sweep(p);
+		scavturn_collected(turn);
+		*next = release(turn, p);
+	}
+	if (next->sleep != SCAVTURN_PAUSE)
+		next->ns = base_min(next->ns, periodic_left(s, nanotime()));
+}
+
 // take_turn runs, and is blocked again when it returns.
 static struct scavturn_next take_turn(struct scavturn *turn, struct rt_proc *p)
 {
@@ -78,6 +94,7 @@ static struct scavturn_next take_turn(struct scavturn *turn, struct rt_proc *p)
 	proc_unblock(p);
 	finish_sweep(p);
 	next = release(turn, p);
+	collect(turn, p, &next);
 	atomic_u32_store_relaxed(&scavenger.timed,
 				 next.sleep == SCAVTURN_TIMER);
 	schedpoint(SCHED_SCAVENGER_TAKE_TURN);
@@ -185,8 +202,24 @@ void scavenger_provide(struct rt_proc *p)
 	}
 }
 
+RT_NOINLINE void scavenger_grew(struct rt_proc *p, uint64_t used)
+{
+	bool needed = used >= SCAVGOAL_LEAST && periodic_wanted();
+
+	RT_ASSERT(p == proc_self());
+	if (needed && atomic_u32_load_relaxed(&scavenger.runs) == 0)
+		make(p);
+	// If the thread is refused, another step of growth tries again.
+	atomic_u64_store_relaxed(&scavenger.grown_at,
+				 atomic_u32_load_relaxed(&scavenger.runs) != 0
+				     ? UINT64_MAX
+				     : used + SCAVGOAL_LEAST);
+}
+
 void scavenger_changed(void)
 {
+	// Periodic collections may be wanted now.
+	atomic_u64_store_relaxed(&scavenger.grown_at, 0);
 	scavgoal_changed();
 	call();
 }

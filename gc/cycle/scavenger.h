@@ -3,7 +3,9 @@
 // Go: bgscavenge (mgcscavenge.go).
 //
 // The thread (libthread.h) is made by the first collection that leaves enough
-// free pages.  It runs for a turn (scavturn.h) and is blocked otherwise.  When
+// free pages.  It is also made when the heap has grown to as much, if there are
+// to be periodic collections (periodic.h), which this thread runs after a turn.
+// It runs for a turn (scavturn.h) and is blocked otherwise.  When
 // there is nothing to release it sleeps without a limit.  Then it is woken by
 // the end of a collection that leaves pages to release, by a change of what the
 // heap may retain, and by a thread that has freed much itself.
@@ -17,16 +19,19 @@
 
 #include "runtime/spans/mheap.h"
 #include "gc/cycle/libthread.h"
+#include "gc/cycle/periodic.h"
 
 struct scavenger {
 	atomic_u32 making; // 1 while a thread makes it
 	atomic_u32 runs;   // 1: it exists; the maker
 	atomic_u32 timed;  // 1: it looks again by itself; its thread, running
 	atomic_u32 quit;   // 1: it must end
+	atomic_u64 grown_at; // bytes used at which an allocation looks at this
 	struct note call;  // woken when there is something to do
 	struct note pause; // woken when it must end, or must sweep
 	struct libthread t;
 	uint32_t nprocs; // that the library's threads may use
+	struct periodic periodic; // its thread
 };
 
 RT_GLOBAL struct scavenger scavenger;
@@ -36,6 +41,17 @@ RT_GLOBAL struct scavenger scavenger;
 // collection tries again.  p is the caller's P, which may be stopped meanwhile.
 // The caller must hold no lock.
 void scavenger_provide(struct rt_proc *p);
+
+// scavenger_grown tells whether the heap has grown so much, to used bytes, that
+// its caller must call scavenger_grew.  That makes the thread if it is needed
+// and the heap is large enough for it.  The caller is as for scavenger_provide.
+RT_INLINE bool scavenger_grown(uint64_t used)
+{
+	return RT_UNLIKELY(used >=
+			   atomic_u64_load_relaxed(&scavenger.grown_at));
+}
+
+void scavenger_grew(struct rt_proc *p, uint64_t used);
 
 // scavenger_changed makes the thread, if it exists, look again from the highest
 // page down.  It must be called after a change of the memory limit or of what

@@ -189,6 +189,13 @@ struct scavturn_next scavturn_run(struct scavturn *s, struct rt_proc *p,
 	return (struct scavturn_next){SCAVTURN_PAUSE, scavpace_sleep(&s->pace)};
 }
 
+void scavturn_collected(struct scavturn *s)
+{
+	s->seen.cycles++;
+	s->seen.live = atomic_u64_load_relaxed(&scavgoal.live);
+	begin_pass(s, s->idle);
+}
+
 void scavturn_slept(struct scavturn *s, uint64_t from, uint64_t to)
 {
 	uint64_t ns = base_elapsed(from, to);

@@ -58,6 +58,11 @@ void scavturn_init(struct scavturn *s, uint32_t nprocs, uint64_t now);
 struct scavturn_next scavturn_run(struct scavturn *s, struct rt_proc *p,
 				  uint64_t now);
 
+// scavturn_collected must be called after the caller itself has collected since
+// the last turn.  That is no activity of the program: an idle one stays idle,
+// and another pass releases what the collection has freed.
+void scavturn_collected(struct scavturn *s);
+
 // scavturn_slept must be called after a pause, with nanotime before and after
 // it. If either was refused, the pause counts as long as it had to be.
 void scavturn_slept(struct scavturn *s, uint64_t from, uint64_t to);

@@ -19,6 +19,7 @@ void finalize_reset(void)
 {
 	RT_ASSERT(!door_ready());
 	drops_reset();
+	dropnews_reset();
 	finalize = (struct finalize){0};
 	handlers_set_ready(NULL, NULL);
 }
@@ -112,21 +113,6 @@ size_t finalize_run(struct rt_thread *t, size_t max)
 
 // ---- what the host is told ----
 
-void finalize_collected(void)
-{
-	uint64_t live = gauge_load(&gauges.heap_live);
-	bool warns = !finalize.warned &&
-		     drops.waited > base_max(live, settings.heap_min) / 2;
-
-	RT_ASSERT(stw_stopped());
-	if (warns) {
-		finalize.warned = true;
-		atomic_u64_store_relaxed(&finalize.waited, drops.waited);
-	}
-	if (warns || drops.died != 0)
-		atomic_u32_store_relaxed(&finalize.news, 1);
-}
-
 static void warn(uint64_t waited)
 {
 	struct text t;
@@ -141,20 +127,20 @@ static void warn(uint64_t waited)
 
 void finalize_tell_news(void)
 {
-	uint64_t waited = atomic_u64_load_relaxed(&finalize.waited);
+	uint64_t waited = atomic_u64_load_relaxed(&dropnews.waited);
 
 	schedpoint(SCHED_FINALIZE_TELL_NEWS);
 	if (door_attached_now(false) != RT_OK)
 		return;
-	atomic_u32_store_relaxed(&finalize.news, 0);
-	if (waited != 0 && atomic_u64_cas_relaxed(&finalize.waited, waited, 0))
+	atomic_u32_store_relaxed(&dropnews.news, 0);
+	if (waited != 0 && atomic_u64_cas_relaxed(&dropnews.waited, waited, 0))
 		warn(waited);
 	if (drops_ready() == 0)
 		return;
 	if (door_attached_now(false) == RT_OK)
 		handlers_tell_ready(drops_ready());
 	else
-		atomic_u32_store_relaxed(&finalize.news, 1);
+		atomic_u32_store_relaxed(&dropnews.news, 1);
 }
 
 // ---- rt_drop_now ----

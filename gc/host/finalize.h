@@ -7,13 +7,11 @@
 #include <rt/final.h>
 
 #include "gc/mark/drops.h"
+#include "gc/cycle/dropnews.h"
 
-// No check: two flags, and numbers that may be any.
+// No check: it is one flag.
 struct finalize {
-	atomic_u32 poll;   // 1: destructors run in rt_safepoint
-	atomic_u32 news;   // 1: a collection found dead objects
-	atomic_u64 waited; // bytes of the dead to warn of; 0: none
-	bool warned;	   // written by stoppers
+	atomic_u32 poll; // 1: destructors run in rt_safepoint
 };
 
 RT_GLOBAL struct finalize finalize;
@@ -35,17 +33,15 @@ RT_INLINE void finalize_poll(struct rt_thread *t)
 		finalize_run(t, 0);
 }
 
-// finalize_collected notes what a collection has just found, in its stop.
-void finalize_collected(void);
-
-// finalize_tell passes such news to the handlers of the host.  Returns true if
+// finalize_tell passes what collections have found (dropnews.h) to the handlers
+// of the host.  Returns true if
 // there was any.  The caller must hold no lock, and no object.  In a no-GC
 // stretch, and after a handler that has left (door_stayed), the news stay for a
 // later call.
 void finalize_tell_news(void);
 RT_INLINE bool finalize_tell(void)
 {
-	if (RT_LIKELY(!atomic_u32_load_relaxed(&finalize.news)) ||
+	if (RT_LIKELY(!atomic_u32_load_relaxed(&dropnews.news)) ||
 	    proc_in_nogc(rt_thread_tls))
 		return false;
 	finalize_tell_news();

@@ -279,7 +279,6 @@ static void collect(struct rt_proc *p, struct ask *a)
 		return;
 	slices_rest(rt_thread_tls);
 	asked = cycle_begin(p);
-	finalize_collected();
 	serve_all(p, asked);
 	called = cycle_end(p, asked);
 	swept_take_advice(); // before it is followed: a later one stays
@@ -346,10 +345,15 @@ static RT_NOINLINE void end_sweep(struct rt_proc *p)
 
 void supply_collect_due(struct rt_proc *p, size_t more)
 {
+	uint64_t now;
+
 	if (RT_UNLIKELY(swept_unfinished()))
 		end_sweep(p);
-	if (pacer_due(used()))
+	now = used();
+	if (pacer_due(now))
 		collect_due(p);
+	else if (scavenger_grown(now + more) && !door_nogc())
+		scavenger_grew(p, now + more);
 	if (release_due(more))
 		keep_limit(p, more);
 }

@@ -115,7 +115,7 @@ typedef struct rt_config {
 	 * that report a fault of the thread itself (SIGSEGV, SIGBUS, SIGFPE,
 	 * SIGILL, SIGTRAP, SIGSYS), which the host's handler gets.  They end in
 	 * rt_fini; the child of a fork makes its own.  0: never any thread, not
-	 * even that of scavenge.  Default -1: max_procs - 1.
+	 * even that of scavenge and gc_period_s.  Default -1: max_procs - 1.
 	 */
 	int gc_threads;
 
@@ -406,7 +406,32 @@ typedef struct rt_config {
 	 */
 	uint8_t gcpacertrace;
 
-	uint8_t spare[7]; /* 0 */
+	/*
+	 * Seconds without a collection after which the same thread collects, 0
+	 * to 255.  So a program that allocates nothing for long frees what it
+	 * has dropped, and its destructors become ready.  It collects again
+	 * after as long a time, even if nothing was allocated, because a
+	 * program can drop objects without an allocation.  Not while gc_percent
+	 * is below 0, nor in a time without a clock, and time in which the
+	 * machine was suspended does not count.  The thread is made, if not
+	 * before, when the heap first reaches 4 MiB, even if scavenge is 0.
+	 *
+	 * The stop waits until each attached thread polls or is in a blocking
+	 * region, and the other threads wait for it, as in any collection.
+	 * Marking reads all that is alive, even memory that was swapped out.
+	 * Root and trace callbacks, also those of RT_KIND_SERIAL, run on the
+	 * library's thread then.  Destructors and handlers never do: a thread
+	 * of the host runs them, when it next collects or allocates, or where
+	 * rt/final.h says so.
+	 *
+	 * The collection counts as one that the host did not request, in
+	 * num_forced_gc as in heap_headroom.  It does not end the idle time of
+	 * idle_s.  If another thread collects or has the world stopped, it
+	 * comes a tenth of the time later.  Default 120, as in Go.  0: never.
+	 */
+	uint8_t gc_period_s;
+
+	uint8_t spare[6]; /* 0 */
 } rt_config;
 
 /*
@@ -432,13 +457,13 @@ RT_API void rt_config_init_sized(rt_config *c, size_t size);
  *
  * The names are align8 past_end huge_pages populate double_check gc_threads
  * max_procs heap_min heap_headroom max_heap gc_cpu_limit cgroup scavenge idle_s
- * sweep stop_grace_us stop_signal gctrace scavtrace gcpacertrace, and for
- * finding errors checkmark clobberfree gcstress poison guard_large guard_small
- * tracecheck.  Values have the ranges of rt_config.  heap_min, heap_headroom
- * and max_heap are sizes.  A size is a decimal number of bytes, or one followed
- * by B, KiB, MiB, GiB or TiB; other values are decimal numbers, which may be
- * negative in RTDEBUG.  An empty variable counts as unset.  Of several items of
- * one name, the last counts.
+ * sweep gc_period_s stop_grace_us stop_signal gctrace scavtrace gcpacertrace,
+ * and for finding errors checkmark clobberfree gcstress poison guard_large
+ * guard_small tracecheck.  Values have the ranges of rt_config.  heap_min,
+ * heap_headroom and max_heap are sizes.  A size is a decimal number of bytes,
+ * or one followed by B, KiB, MiB, GiB or TiB; other values are decimal numbers,
+ * which may be negative in RTDEBUG.  An empty variable counts as unset.  Of
+ * several items of one name, the last counts.
  *
  * An item with an unknown name, or with a value that is no number or out of
  * range, changes nothing.  Neither does a variable of more than 4095

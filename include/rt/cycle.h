@@ -23,7 +23,10 @@ enum rt_cause {
 	RT_CAUSE_LIMIT,	 /* the same, and a limit (rt/gc.h) had lowered it */
 	RT_CAUSE_FORCED, /* rt_gc or rt_free_os_memory */
 	RT_CAUSE_MEMORY, /* an allocation found no memory */
-	RT_CAUSE_STRESS	 /* rt_config.gcstress */
+	RT_CAUSE_STRESS, /* rt_config.gcstress */
+	/* Nothing but that there was none for rt_config.gc_period_s.  A thread
+	 * of the library ran it. */
+	RT_CAUSE_PERIODIC
 };
 
 /*

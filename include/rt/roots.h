@@ -111,8 +111,10 @@ RT_API int rt_roots_remove(void *lo, void *hi);
  *  - It is called in each collection, with the world stopped, by the thread
  *    that collects, before any stack is read.  Callbacks are called one after
  *    another, in no particular order.  Any attached thread may be the one that
- *    collects, so the callback must not use a thread-local variable of the
- *    host.  It runs on the stack of that thread.
+ *    collects, or a thread of the library (rt_config.gc_period_s), so the
+ *    callback must not use a thread-local variable of the host.  It runs on the
+ *    stack of that thread.  rt_trace_fn says what a thread of the library has
+ *    room for.
  *  - It may be called again later in the same stop, if the system refuses
  *    memory, and outside of marking (rt_config.checkmark).  It must then tell
  *    the same references.

@@ -46,6 +46,7 @@ enum { NS_PER_S = 1000 * 1000 * 1000 };
 #ifdef RT_TEST // test/harness/fault.h
 int fault_refused(enum oscall call);
 long fault_page_size(void);
+uint64_t fault_clock_ahead(void);
 #endif
 
 // refused returns 0 if a call is to be made.  If a test wants the call to fail
@@ -389,7 +390,13 @@ static uint64_t clock_ns(clockid_t id)
 
 uint64_t oscall_monotonic(void)
 {
-	return clock_ns(CLOCK_MONOTONIC);
+	uint64_t now = clock_ns(CLOCK_MONOTONIC);
+
+#ifdef RT_TEST
+	if (now != 0)
+		now += fault_clock_ahead();
+#endif
+	return now;
 }
 
 uint64_t oscall_realtime(void)

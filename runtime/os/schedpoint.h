@@ -147,6 +147,8 @@
 	X(SCAVENGER_MAKE) /* alone makes the scavenger, and is BLOCKED */      \
 	X(FINISH_SWEEP)	  /* has swept a chunk, is BLOCKED */                  \
 	X(SCAVENGER_TAKE_TURN) /* has decided how to sleep, will be BLOCKED */ \
+	X(PERIODIC_COLLECT)    /* has found that a collection is due */        \
+	X(PERIODIC_BEGIN)      /* leads without an ask, will try to stop */    \
 	X(MAKE_MISSING)	       /* alone makes helpers, and is BLOCKED */       \
 	X(FORK_PREPARE) /* has stopped the world, will take the locks */       \
 	X(FORK_RESUME)	/* holds no lock any more, will start the world */

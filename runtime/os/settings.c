@@ -29,6 +29,7 @@ static const rt_config defaults = {
     .cgroup = 1,
     .scavenge = 1,
     .idle_s = 5,
+    .gc_period_s = 120,
 };
 
 static_assert(sizeof(size_t) == 8 && sizeof(int) == 4, "field_width");
@@ -101,6 +102,7 @@ static const struct field fields[] = {
     FIELD(scavenge, FIELD_U8, true, 0, 1),
     FIELD(idle_s, FIELD_U8, true, 0, UINT8_MAX),
     FIELD(sweep, FIELD_U8, true, 0, 2),
+    FIELD(gc_period_s, FIELD_U8, true, 0, UINT8_MAX),
 };
 
 static size_t field_width(const struct field *f)

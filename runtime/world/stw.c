@@ -38,6 +38,11 @@ void stw_acquire(struct rt_proc *self)
 	context_keep();
 }
 
+bool stw_try_acquire(void)
+{
+	return sema_try_acquire(&world.sema);
+}
+
 void stw_release(void)
 {
 	sema_release(&world.sema);

@@ -46,6 +46,10 @@ RT_GLOBAL struct world world;
 void stw_acquire(struct rt_proc *self);
 void stw_release(void);
 
+// stw_try_acquire acquires the right if no thread has it.  Returns false
+// otherwise, at once.
+bool stw_try_acquire(void);
+
 // stw_stop stops the world and returns when all other Ps are stopped.
 // stw_start starts it and sets *times to how long the stop took; times may be
 // NULL.  The caller must have the right; self is as for stw_acquire.

@@ -107,6 +107,18 @@ int fault_refused(enum oscall call)
 	return errno;
 }
 
+static atomic_u64 clock_ahead; // ns
+
+void fault_advance_clock(uint64_t ns)
+{
+	atomic_u64_add_relaxed(&clock_ahead, ns);
+}
+
+uint64_t fault_clock_ahead(void)
+{
+	return atomic_u64_load_relaxed(&clock_ahead);
+}
+
 // What fault_page_size returns, or 0 for the system's.
 static size_t page_size;
 

@@ -29,10 +29,16 @@ void fault_from(atomic_u64 *failed);
 // multiple of the true size; 0 restores the true size.  There must be no heap.
 void fault_set_page_size(size_t bytes);
 
-// The library calls these two (runtime/os/oscall.c).  fault_refused counts a
+// fault_advance_clock makes the monotonic clock show ns more from now on, as if
+// that time had passed.  A thread that sleeps does not wake.  Deadlines of
+// waits (await.h) that have begun are passed.
+void fault_advance_clock(uint64_t ns);
+
+// The library calls these three (runtime/os/oscall.c).  fault_refused counts a
 // call that is about to be made.  It returns 0, or the errno with which the
 // call must fail without being made.
 int fault_refused(enum oscall call);
 long fault_page_size(void);
+uint64_t fault_clock_ahead(void);
 
 #endif

@@ -120,7 +120,7 @@ inline take_queue(i)
 }
 
 // The leader's part: cycle_begin, cycle_end, ask_done.
-// C: cycle_begin, cycle_end, ask_done, chain, pass_lead
+// C: cycle_begin, cycle_end, ask_done, chain, ask_pass
 // at: SEMA_ACQUIRE, CYCLE_END, CYCLERECORD_PUBLISH, ASK_DONE, MUTEX_LOCK
 inline lead(me, i)
 {
@@ -169,7 +169,7 @@ inline lead(me, i)
 		asleep = asleep + ntaken - 1;
 		i = 0
 	}
-	// pass_lead, under its lock.
+	// ask_pass, under its lock.
 	atomic {
 #ifdef LEAD_DROPPED
 		led = false;

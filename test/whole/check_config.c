@@ -546,7 +546,7 @@ TEST(random_environment_resolves)
 	    "past_end",	   "align8",	   "huge_pages",    "populate",
 	    "checkmark",   "clobberfree",  "gcstress",	    "poison",
 	    "guard_large", "guard_small",  "tracecheck",    "gctrace",
-	    "scavtrace",   "gcpacertrace",
+	    "scavtrace",   "gcpacertrace", "gc_period_s",
 	};
 	static const char bytes[] = "-0123456789KMGTiB,=";
 	struct rng rng;

@@ -344,6 +344,7 @@ static const struct elsewhere {
     ELSEWHERE(scavenge, "check_scavenger"),
     ELSEWHERE(idle_s, "check_scavenger"),
     ELSEWHERE(sweep, "check_swept"),
+    ELSEWHERE(gc_period_s, "check_scavenger"),
     ELSEWHERE(cgroup, "check_cgroup; needs a container with a limit"),
     ELSEWHERE(spare, "only 0; check_config"),
     ELSEWHERE(stack_format, "needs values on a stack; check_root_formats"),

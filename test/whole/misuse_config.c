@@ -68,6 +68,8 @@ static const struct config_case {
     SET(sweep, 0, RT_OK),
     SET(sweep, 2, RT_OK),
     SET(sweep, 3, RT_EINVAL),
+    SET(gc_period_s, 0, RT_OK),
+    SET(gc_period_s, 255, RT_OK),
     SET(max_procs, -1, RT_EINVAL),
     SET(max_procs, 1, RT_OK),
     SET(max_procs, 4096, RT_OK),

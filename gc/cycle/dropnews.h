@@ -1,0 +1,30 @@
+// dropnews.h - what collections have found of the dead that the host must be
+// told.
+//
+// Go: none.  Its finalizers run on a goroutine of their own, which a collection
+// makes ready.
+//
+// The thread that collects writes it in its stop.  It may be a thread of the
+// library, which calls no handler.  So a thread of the host tells
+// (finalize_tell).
+#ifndef GC_CYCLE_DROPNEWS_H
+#define GC_CYCLE_DROPNEWS_H
+
+#include "runtime/base/atomic.h"
+
+// No check: two flags, and a number that may be any.
+struct dropnews {
+	atomic_u32 news;   // 1: a collection found dead objects
+	atomic_u64 waited; // bytes of the dead to warn of; 0: none
+	bool warned;	   // written by stoppers
+};
+
+RT_GLOBAL struct dropnews dropnews;
+
+// dropnews_reset forgets all, before a heap begins.
+void dropnews_reset(void);
+
+// dropnews_collected notes what a collection has just found, in its stop.
+void dropnews_collected(void);
+
+#endif

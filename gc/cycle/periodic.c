@@ -1,0 +1,86 @@
+// periodic.c - when a collection is due because none has taken place, and it.
+#include "gc/cycle/periodic.h"
+
+#include "runtime/os/schedpoint.h"
+#include "runtime/os/nanotime.h"
+#include "runtime/os/settings.h"
+#include "runtime/world/stw.h"
+#include "gc/cycle/scavgoal.h"
+#include "gc/cycle/swept.h"
+#include "gc/cycle/cycle.h"
+#include "gc/cycle/worker.h"
+
+#define SECOND_NS UINT64_C(1000000000)
+
+enum { AGAIN_PART = 10 }; // 1/10 of the period passes before another try
+
+static uint64_t period_ns(void)
+{
+	return settings.gc_period_s * SECOND_NS;
+}
+
+bool periodic_wanted(void)
+{
+	return settings.gc_period_s != 0 && settings.gc_threads != 0 &&
+	       (int64_t)atomic_u64_load_relaxed(&pacer.percent) >= 0;
+}
+
+static uint64_t cycles(void)
+{
+	return atomic_u64_load_relaxed(&scavgoal.cycles);
+}
+
+// look notes when the last collection was.
+static void look(struct periodic *s, uint64_t now)
+{
+	uint64_t ended = atomic_u64_load_relaxed(&scavgoal.ended);
+
+	if (s->since != 0 && s->cycles == cycles())
+		return;
+	// Without a collection, or if its clock was refused, time counts from
+	// now.
+	s->since = ended != 0 ? base_min(ended, now) : now;
+	s->cycles = cycles();
+}
+
+uint64_t periodic_left(struct periodic *s, uint64_t now)
+{
+	if (!periodic_wanted())
+		return UINT64_MAX;
+	if (now == 0)
+		return period_ns();
+	look(s, now);
+	return base_sub_sat(base_max(s->since + period_ns(), s->again), now);
+}
+
+// begin acquires the right to lead and to stop the world, without waiting.
+// Returns false if another thread has either, or has collected just now, and
+// what it found is not swept.
+static bool begin(void)
+{
+	if (!swept_over() || !ask_lead())
+		return false;
+	schedpoint(SCHED_PERIODIC_BEGIN);
+	if (stw_try_acquire())
+		return true;
+	ask_pass();
+	return false;
+}
+
+bool periodic_collect(struct periodic *s, struct rt_proc *p)
+{
+	uint64_t now = nanotime();
+
+	RT_ASSERT(p == proc_self());
+	if (periodic_left(s, now) != 0)
+		return false;
+	// It stays due: this thread runs, so no other can collect first.
+	s->again = now + period_ns() / AGAIN_PART;
+	schedpoint(SCHED_PERIODIC_COLLECT);
+	if (!begin())
+		return false;
+	cycle_begin_unasked(p);
+	cycle_end(p, NULL);
+	worker_provide(p, false);
+	return true;
+}

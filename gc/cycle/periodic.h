@@ -1,0 +1,51 @@
+// periodic.h - a collection by the library's thread when there was none for
+// long.
+//
+// Go: forcegcperiod, forcegchelper (proc.go), gcTriggerTime (mgc.go).
+//
+// The thread of the scavenger collects if no collection has taken place for
+// rt_config.gc_period_s, unless gc_percent is below 0.  Like Go's, it does so
+// even if nothing was allocated since the last collection.  A program can drop
+// what a root refers to without an allocation.  Objects that were kept for a
+// destructor may be free after it ran, and so may what a word on a stack kept
+// that was overwritten.  No count shows any of these.
+//
+// The collection answers no ask (ask.h): the thread leads without one.  So it
+// serves no request for memory.  A thread that asks meanwhile leads next.
+//
+// The thread never waits for the right to lead or to stop the world.  If
+// another thread has either of them, this one tries again later.  rt_fini and a
+// fork hold the right to stop the world, and rt_fini waits for the end of this
+// thread.
+//
+// The thread runs no code of the host but the callbacks that mark: it notes
+// what handlers must be told, and a thread of the host tells them.  Nor does it
+// make helpers, which would have its scheduling and not the host's.
+#ifndef GC_CYCLE_PERIODIC_H
+#define GC_CYCLE_PERIODIC_H
+
+#include "runtime/world/proc.h"
+
+// No check: one thread owns it, and any times are possible.
+struct periodic {
+	uint64_t since;	 // nanotime of the last collection, or of the beginning
+	uint64_t cycles; // collections by then
+	uint64_t again;	 // nanotime before which it does not try
+};
+
+// periodic_wanted tells whether there are such collections.
+bool periodic_wanted(void);
+
+// periodic_left returns for how many ns to sleep at now until a collection is
+// due; 0: it is.  Returns UINT64_MAX if there are none.  If the clock was
+// refused, none is due, and it returns the whole period.  The caller must be
+// running, so that no collection changes meanwhile what it reads.
+uint64_t periodic_left(struct periodic *s, uint64_t now);
+
+// periodic_collect collects if that is due and no thread has the right to lead
+// or to stop the world.  Returns whether it has.  p is the caller's P, which
+// may be stopped afterwards.  It must be running, with no stack to be scanned,
+// and the caller must hold no lock.
+bool periodic_collect(struct periodic *s, struct rt_proc *p);
+
+#endif

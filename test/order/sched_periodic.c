@@ -1,0 +1,336 @@
+// A collection of the library's thread meets collections, stops, forks and the
+// end of the heap.
+#define RT_NO_INLINE_ALLOC
+#include <rt/rt.h>
+
+#include "gc/cycle/scavenger.h"
+#include "test/harness/fault.h"
+#include "test/harness/heap.h"
+#include "test/harness/process.h"
+#include "test/order/host.h"
+
+enum { OBJECT = 8192, OBJECTS = 1024, PERIOD_S = 120 }; // 8 MiB
+
+static struct hand other, third;
+static void *objects[OBJECTS];
+
+static void begin(void)
+{
+	rt_config c = heap_config(100);
+
+	c.no_attach = 1;
+	c.max_procs = 1; // no helper
+	c.heap_min = 64 << 20;
+	c.gc_period_s = PERIOD_S;
+	heap_start(c);
+	host_attach();
+	must(rt_roots_add(objects, objects + OBJECTS, RT_ROOT_EXACT));
+}
+
+static bool runs(void)
+{
+	return atomic_u32_load_acquire(&scavenger.runs) != 0;
+}
+
+static bool make_thread(void)
+{
+	for (size_t i = 0; i < OBJECTS; i++)
+		if (!(objects[i] = rt_alloc_noscan(OBJECT)))
+			return false;
+	return runs();
+}
+
+// cause_of returns why a collection ran, -1 if there was none with the number.
+static int cause_of(uint64_t number)
+{
+	rt_cycle c;
+
+	return rt_read_cycle(number, &c) == RT_OK ? (int)c.cause : -1;
+}
+
+static void await_sleep(void)
+{
+	const uint32_t slept = 2; // NOTE_SLEPT of runtime/os/lock.c
+	uint64_t end = nanotime() + AWAIT_SECONDS * UINT64_C(1000000000);
+
+	while (atomic_u32_load_acquire(&scavenger.call.woken) != slept) {
+		ck_assert_msg(nanotime() < end, "it does not sleep");
+		oscall_yield();
+	}
+}
+
+static void pass_period(void)
+{
+	fault_advance_clock(PERIOD_S * UINT64_C(1000000000));
+	note_wake(&scavenger.call);
+}
+
+// hold makes a collection due, and holds the library's thread at a point of it.
+// The caller is blocked then.
+static void hold(enum schedpoint at)
+{
+	ck_assert(make_thread());
+	host_block();
+	await_sleep();
+	schedpoint_hold(at);
+	pass_period();
+	await_held(at);
+}
+
+static void end(void)
+{
+	host_unblock();
+	heap_healthy();
+	must(rt_fini());
+}
+
+GROUP(periodic, .setup = begin, .timeout = 2 * AWAIT_SECONDS);
+
+// The host's thread leads already, so one collection is enough.
+TEST(a_thread_that_asked_before_collects_alone)
+{
+	hold(SCHED_PERIODIC_COLLECT);
+	// It has asked, and waits for the library's thread to stop.
+	hold_at(SCHED_NOTE_WAIT, &other, host_collect);
+	schedpoint_release(SCHED_PERIODIC_COLLECT);
+	let_end(SCHED_NOTE_WAIT, &other);
+	await_sleep();
+	ck_assert_int_eq(cause_of(1), RT_CAUSE_FORCED);
+	ck_assert_int_eq(cause_of(2), -1);
+	end();
+}
+
+// The library's thread leads, but answers no ask.
+TEST(a_thread_that_asks_meanwhile_leads_next)
+{
+	hold(SCHED_PERIODIC_BEGIN);
+	pass_at(SCHED_ASK_WAIT, &other, host_collect);
+	let_end(SCHED_PERIODIC_BEGIN, &other);
+	ck_assert_int_eq(cause_of(1), RT_CAUSE_PERIODIC);
+	ck_assert_int_eq(cause_of(2), RT_CAUSE_FORCED);
+	ck_assert_int_eq(cause_of(3), -1);
+	end();
+}
+
+static const enum schedpoint inside[] = {
+    SCHED_CYCLE_FLIP,
+    SCHED_CYCLE_END,
+    SCHED_CYCLERECORD_PUBLISH,
+};
+
+TEST(a_thread_that_asks_during_the_collection_leads_next,
+     .n = RT_ARRAY_LEN(inside))
+{
+	// Attached before the stop, which it does not outlast.
+	hold(inside[_i]);
+	if (inside[_i] != SCHED_CYCLE_FLIP)
+		pass_at(SCHED_ASK_WAIT, &other, host_collect);
+	else
+		hand_start(&other, host_collect);
+	let_end(inside[_i], &other);
+	ck_assert_int_eq(cause_of(1), RT_CAUSE_PERIODIC);
+	ck_assert_int_eq(cause_of(2), RT_CAUSE_FORCED);
+	end();
+}
+
+// If another thread may stop the world, the library's thread does not wait, and
+// passes the lead to a thread that has asked meanwhile.
+TEST(it_gives_up_the_lead)
+{
+	hold(SCHED_PERIODIC_BEGIN);
+	stw_acquire(NULL);
+	pass_at(SCHED_ASK_WAIT, &other, host_collect);
+	move_on(SCHED_PERIODIC_BEGIN, SCHED_SEMA_ACQUIRE); // other leads
+	await_sleep();
+	ck_assert_int_eq(cause_of(1), -1);
+	schedpoint_release(SCHED_SEMA_ACQUIRE);
+	stw_release();
+	hand_end(&other);
+	ck_assert_int_eq(cause_of(1), RT_CAUSE_FORCED);
+	ck_assert_int_eq(cause_of(2), -1);
+	end();
+}
+
+static void verify(void)
+{
+	host_attach();
+	heap_healthy();
+	host_detach();
+}
+
+static void expect(bool ok)
+{
+	if (!ok)
+		_exit(EXIT_FAILURE);
+}
+
+static bool await_cycle(uint64_t number)
+{
+	uint64_t deadline = nanotime() + AWAIT_SECONDS * UINT64_C(1000000000);
+	bool ok = rt_blocking_enter() == RT_OK;
+
+	while (ok && cause_of(number) < 0) {
+		oscall_yield();
+		ok = nanotime() < deadline;
+	}
+	return rt_blocking_leave() == RT_OK && ok;
+}
+
+// The child has a thread of its own when its heap grows.
+static void works_alone(void)
+{
+	struct rt_verify v;
+	rt_cycle c = {.number = 0};
+
+	expect(!runs());
+	expect(rt_thread_attach(RT_THREAD_EXACT) == RT_OK);
+	expect(rt_heap_verify(&v) == RT_OK && v.errors == 0);
+	// The sanitizers can make no thread in a child.
+	if (!RT_TSAN && !RT_ASAN) {
+		expect(rt_gc() == RT_OK);
+		expect(make_thread());
+		expect(rt_read_cycle(0, &c) == RT_OK);
+		await_sleep();
+		pass_period();
+		expect(await_cycle(c.number + 1));
+		expect(cause_of(c.number + 1) == RT_CAUSE_PERIODIC);
+	}
+	expect(rt_heap_verify(&v) == RT_OK && v.errors == 0);
+	expect(rt_fini() == RT_OK);
+}
+
+static void fork_and_wait(void)
+{
+	if (process_forked()) {
+		works_alone();
+		process_end(true);
+	}
+}
+
+static void (*const meets[])(void) = {verify, fork_and_wait};
+
+// A stop or a fork comes before the collection, which is then tried later, or
+// after it.  None waits for another for ever.
+static const enum schedpoint places[] = {
+    SCHED_PERIODIC_COLLECT,
+    SCHED_PERIODIC_BEGIN,
+    SCHED_CYCLE_END,
+    SCHED_CYCLERECORD_PUBLISH,
+};
+
+TEST(stops_and_forks_come_before_or_after, .n = 4 * 2)
+{
+	enum schedpoint at = places[_i % 4];
+	bool in_collection = _i % 4 >= 2;
+
+	hold(at);
+	if (in_collection)
+		hold_at(SCHED_SEMA_ACQUIRE, &other, meets[_i / 4]);
+	else
+		hold_at(SCHED_NOTE_WAIT, &other, meets[_i / 4]);
+	schedpoint_release(at);
+	let_end(in_collection ? SCHED_SEMA_ACQUIRE : SCHED_NOTE_WAIT, &other);
+	await_sleep();
+	ck_assert_int_eq(cause_of(1),
+			 in_collection ? (int)RT_CAUSE_PERIODIC : -1);
+	end();
+}
+
+static enum schedpoint held_at;
+
+static void release_when_it_must_end(void)
+{
+	await_at_least(&scavenger.quit, 1);
+	schedpoint_release(held_at);
+}
+
+// rt_fini has the right to stop the world, and waits for the end of the thread.
+TEST(the_end_of_the_heap_comes_first, .n = 2)
+{
+	held_at = _i == 0 ? SCHED_PERIODIC_COLLECT : SCHED_PERIODIC_BEGIN;
+	hold(held_at);
+	host_unblock();
+	hand_start(&other, release_when_it_must_end);
+	must(rt_fini());
+	hand_end(&other);
+	ck_assert(!runs());
+	begin();
+	heap_healthy();
+	must(rt_fini());
+}
+
+static void release_when_another_waits(void)
+{
+	await_held(SCHED_SEMA_ACQUIRE);
+	schedpoint_release(held_at);
+	schedpoint_release(SCHED_SEMA_ACQUIRE);
+}
+
+TEST(the_end_of_the_heap_waits_for_the_collection, .n = 2)
+{
+	held_at = _i == 0 ? SCHED_CYCLE_END : SCHED_CYCLERECORD_PUBLISH;
+	hold(held_at);
+	host_unblock();
+	schedpoint_hold(SCHED_SEMA_ACQUIRE);
+	hand_start(&other, release_when_another_waits);
+	must(rt_fini());
+	hand_end(&other);
+	ck_assert(!runs());
+	begin();
+	heap_healthy();
+	must(rt_fini());
+}
+
+static atomic_u32 in_stretch, leave;
+
+static void stretch(void)
+{
+	host_attach();
+	must(rt_nogc_enter());
+	atomic_u32_store_release(&in_stretch, 1);
+	while (atomic_u32_load_acquire(&leave) == 0)
+		oscall_yield(); // the clock jumps meanwhile
+	must(rt_nogc_leave());
+	host_detach();
+}
+
+// The collection waits for the end of a no-GC stretch.
+TEST(it_waits_for_a_no_gc_stretch)
+{
+	ck_assert(make_thread());
+	host_block();
+	await_sleep();
+	hand_start(&third, stretch);
+	await_at_least(&in_stretch, 1);
+	schedpoint_hold(SCHED_PROC_STOP_ALL_ASKED);
+	pass_period();
+	await_held(SCHED_PROC_STOP_ALL_ASKED);
+	ck_assert_int_eq(cause_of(1), -1);
+	schedpoint_release(SCHED_PROC_STOP_ALL_ASKED);
+	atomic_u32_store_release(&leave, 1);
+	hand_end(&third);
+	await_sleep();
+	ck_assert_int_eq(cause_of(1), RT_CAUSE_PERIODIC);
+	end();
+}
+
+// A host that has stopped the world keeps the thread from running.  Afterwards
+// it collects.
+TEST(a_stopped_world_delays_it)
+{
+	ck_assert(make_thread());
+	host_block();
+	await_sleep();
+	host_unblock();
+	must(rt_stop_the_world(RT_STOP_HOST));
+	schedpoint_hold(SCHED_PROC_UNBLOCK_STOP);
+	pass_period();
+	await_held(SCHED_PROC_UNBLOCK_STOP);
+	ck_assert_int_eq(cause_of(1), -1);
+	schedpoint_release(SCHED_PROC_UNBLOCK_STOP);
+	must(rt_start_the_world(NULL));
+	ck_assert(await_cycle(1));
+	ck_assert_int_eq(cause_of(1), RT_CAUSE_PERIODIC);
+	host_block();
+	end();
+}
