@@ -81,6 +81,7 @@ bool periodic_collect(struct periodic *s, struct rt_proc *p)
 		return false;
 	cycle_begin_unasked(p);
 	cycle_end(p, NULL);
-	worker_provide(p, false);
+	if (swept_take_advice())
+		worker_advise();
 	return true;
 }
