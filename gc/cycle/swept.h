@@ -10,8 +10,8 @@
 //   - a large allocation sweeps until as many pages were freed as it takes, or
 //     none is left;
 //   - before the heap grows, no chunk is left that no thread has taken;
-//   - so they are before the memory limit has pages released, and before the
-//     next collection, by the thread that finds it due.
+//   - before the memory limit has pages released, and before the next
+//     collection, all is swept, by the thread that finds it due.
 //
 // Between two slices the thread may be stopped.  Sweeping keeps up with
 // allocation by itself, so there is no credit as in Go: a thread gets memory

@@ -533,10 +533,10 @@ size_t supply_many(struct rt_thread *t, struct want *w, size_t count,
 	mc = t->mc;
 	w->dry = false;
 	w->guard = GUARD_UNDECIDED;
-	// A large object is cleared while the thread counts as blocked, so it
-	// is allocated alone.
 	// Between two chunks that it sweeps, the thread has to poll.
 	left = atomic_u64_load_relaxed(&sweep.left);
+	// A large object is cleared while the thread counts as blocked, so it
+	// is allocated alone.
 	while (n < count && w->n <= SIZECLASS_MAX_REQUEST &&
 	       left == atomic_u64_load_relaxed(&sweep.left) &&
 	       !pacer_due(used()) && !release_due(0)) {

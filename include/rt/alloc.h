@@ -344,7 +344,7 @@ RT_API void *rt_alloc_aligned(int kind, size_t align, size_t n);
  * rt_alloc_many writes up to count new objects of a kind, of n bytes each, to
  * out.  It returns how many it wrote.  That is less than count if memory runs
  * out, a collection becomes due, free pages must be released for the memory
- * limit, or memory of the dead must be freed first (rt_config.sweep).  If n is
+ * limit, or memory of the dead is being freed (rt_config.sweep).  If n is
  * above 32760, it is at most 1.  Returns 0 where rt_alloc_kind returns NULL,
  * and if count is 0 or out is null.
  *

@@ -385,8 +385,8 @@ typedef struct rt_config {
 	 * MiB of the heap at a time, which takes some ten microseconds, and
 	 * polls in between.  With gc_threads 0 only the threads that allocate
 	 * sweep.  The rest is swept before the next collection, before rt_gc
-	 * returns, before the first of several destructors runs, and by the
-	 * functions that look at the whole heap or read exact statistics.
+	 * returns, before a batch of destructors begins (rt/final.h), and by
+	 * the functions that look at the whole heap or read exact statistics.
 	 * These see no difference to 0, and the heap goal is the same once all
 	 * is swept.  Sweeping beside the threads counts as the program's CPU
 	 * time, not as that of the collector.  A collection for an allocation

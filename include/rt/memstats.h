@@ -196,8 +196,8 @@ RT_API int rt_read_memstats(rt_memstats *m);
  * - Small objects that were combined meanwhile do not count yet either.
  * - Stacks that threads keep for the next rt_stack_alloc count in stack_inuse.
  * - With rt_config.sweep above 0, objects that the last collection found dead
- *   may still count, and next_gc may be less than it will be once they are
- *   freed.
+ *   may still count, their pages in heap_inuse, and next_gc may be less than it
+ *   will be once they are freed.
  *
  * Returns 0, or RT_EINVAL (m is null), RT_ESTATE (no heap).
  *

@@ -183,6 +183,7 @@ static void begin(int markers)
 	c.heap_min = 1 << 20;
 	c.heap_headroom = 1 << 20;
 	c.max_procs = markers;
+	c.cgroup = 0; // it waits for helpers
 	check(rt_init(&c) == RT_OK, "init", (uint64_t)markers);
 }
 

@@ -594,6 +594,7 @@ static void begin_in_stop(void)
 {
 	rt_config c = heap_config(HEAP_QUIET);
 
+	c.sweep = 0;
 	c.gc_threads = 0;
 	heap_start_exact(c);
 	for (int i = 0; i < GARBAGE; i++)
