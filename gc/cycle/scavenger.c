@@ -32,7 +32,7 @@ static void finish_sweep(struct rt_proc *p)
 		proc_unblock(p);
 	}
 	if (swept_take_advice())
-		worker_provide(p, false);
+		worker_advise();
 }
 
 // pause_for sleeps between two batches.  A sweep that begins meanwhile wakes

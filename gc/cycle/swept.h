@@ -100,7 +100,7 @@ RT_INLINE bool swept_over(void)
 	return atomic_u32_load_acquire(&swept.state) == SWEPT;
 }
 
-// swept_take_advice tells whether the caller has to call worker_provide: huge
+// swept_take_advice tells whether the caller has to call worker_advise: huge
 // pages are wanted, and no helper was there to call.
 bool swept_take_advice(void);
 

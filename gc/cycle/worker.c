@@ -189,8 +189,7 @@ static void make_missing(struct rt_proc *p)
 	atomic_u32_store_release(&workers.making, 0);
 }
 
-// advise asks the system to provide huge pages when it chooses.
-static void advise(void)
+void worker_advise(void)
 {
 	for (unsigned i = 0; i < ADVISE_MOST && hugepages_provide(false); i++)
 		;
@@ -201,8 +200,6 @@ void worker_provide(struct rt_proc *p, bool wanted)
 	RT_ASSERT(p == proc_self());
 	if (wanted)
 		make_missing(p);
-	if (crew_size() == 0)
-		advise();
 }
 
 void worker_fini(void)

@@ -43,11 +43,14 @@ void worker_fork_child(void);
 
 // worker_provide must be called after a collection, with what cycle_end
 // returned as wanted.  If helpers are wanted, it starts those that are missing;
-// if one is refused, the next collection asks again.  If there is no helper, it
-// advises the system of some of the huge pages that are wanted, as helpers
-// otherwise do.  p is the caller's P, which may be stopped meanwhile.  The
-// caller must hold no lock.
+// if one is refused, the next collection asks again.  p is the P of the calling
+// thread, which must be attached, and may be stopped meanwhile.  The caller
+// must hold no lock.
 void worker_provide(struct rt_proc *p, bool wanted);
+
+// worker_advise advises the system of some of the huge pages that are wanted,
+// as helpers otherwise do.  For any thread, also one of the library.
+void worker_advise(void);
 
 // worker_processors returns how many processors the library's threads may use.
 // The first call reads the limit of processor time from files, so the caller

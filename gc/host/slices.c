@@ -35,5 +35,5 @@ void slices_rest(struct rt_thread *t)
 		safepoint_poll(t);
 	}
 	if (swept_take_advice())
-		worker_provide(t->p, false);
+		worker_advise();
 }

@@ -272,7 +272,6 @@ static void serve_all(struct rt_proc *p, struct ask *asked)
 static void collect(struct rt_proc *p, struct ask *a)
 {
 	struct ask *asked;
-	bool called;
 
 	if (!ask_wait(p, a))
 		return;
@@ -280,9 +279,9 @@ static void collect(struct rt_proc *p, struct ask *a)
 	asked = cycle_begin(p);
 	finalize_collected();
 	serve_all(p, asked);
-	called = cycle_end(p, asked);
-	swept_take_advice(); // before it is followed: a later one stays
-	worker_provide(p, called);
+	worker_provide(p, cycle_end(p, asked));
+	if (swept_take_advice())
+		worker_advise();
 	schedpoint(SCHED_COLLECT_PROVIDED);
 	scavenger_provide(p);
 }
@@ -336,17 +335,17 @@ static RT_NOINLINE void keep_limit(struct rt_proc *p, size_t more)
 }
 
 // end_sweep does what the thread that swept last could not do.
-static RT_NOINLINE void end_sweep(struct rt_proc *p)
+static RT_NOINLINE void end_sweep(void)
 {
 	swept_end();
 	if (!door_nogc() && swept_take_advice())
-		worker_provide(p, false);
+		worker_advise();
 }
 
 void supply_collect_due(struct rt_proc *p, size_t more)
 {
 	if (RT_UNLIKELY(swept_unfinished()))
-		end_sweep(p);
+		end_sweep();
 	if (pacer_due(used()))
 		collect_due(p);
 	if (release_due(more))

@@ -285,7 +285,7 @@ inline slices_await(me, nogc, seen)
 
 // Both are one step here, and two in Collector.  Huge pages that are chosen
 // between the two are provided, and their advice is taken in vain.
-// C: swept_take_advice, worker_provide
+// C: swept_take_advice, worker_advise
 // in: slices_rest
 inline take_advice()
 {
@@ -405,7 +405,7 @@ proctype Collector(byte me)
 		atomic { freed = true } // work_release
 		ended(last); // swept_buffers_freed
 		sema = false;
-		// worker_provide does not ask who has taken the advice.
+		// swept_take_advice, worker_advise
 #ifdef ADVICE_DROPPED
 		wanted = false;
 		advise = false;

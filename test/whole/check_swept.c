@@ -573,23 +573,21 @@ static uint32_t stretches(void)
 }
 
 // begin_huge leaves 32 MiB unswept, of which 16 are alive.
-static void begin_huge(void)
+static void begin_huge(rt_config c)
 {
-	rt_config c = config(2, 0);
-
 	c.huge_pages = 1;
 	begin(&c);
 	fill(32);
 	drop(16);
 	collect_only();
-	ck_assert(sweep_left());
 }
 
 // Huge pages are chosen when all is swept, and not where most was dead.  They
 // are advised soon after, even if a refill has swept the last chunk.
 TEST(huge_pages_follow_the_sweep, .n = 2)
 {
-	begin_huge();
+	begin_huge(config(2, 0));
+	ck_assert(sweep_left());
 	ck_assert_uint_eq(stretches(), 0);
 	ck_assert_uint_eq(hugepages.range[0].nwanted, 0);
 	if (_i == 0) {
@@ -602,6 +600,34 @@ TEST(huge_pages_follow_the_sweep, .n = 2)
 	}
 	ck_assert_uint_eq(stretches(), 1);
 	ck_assert_uint_eq(hugepages.range[0].nwanted, 0);
+	heap_healthy();
+	must(rt_fini());
+}
+
+static bool has_stretch(void)
+{
+	bool has;
+
+	mutex_lock(&hugepages.lock);
+	has = stretches() != 0;
+	mutex_unlock(&hugepages.lock);
+	return has;
+}
+
+// The library's thread advises if it has swept and there is no helper.
+TEST(the_librarys_thread_advises)
+{
+	uint64_t end = nanotime() + AWAIT_SECONDS * UINT64_C(1000000000);
+	rt_config c = config(2, 1);
+
+	c.max_procs = 1;
+	begin_huge(c);
+	must(rt_blocking_enter());
+	while (!has_stretch()) {
+		ck_assert_msg(nanotime() < end, "no huge page is advised");
+		oscall_yield();
+	}
+	must(rt_blocking_leave());
 	heap_healthy();
 	must(rt_fini());
 }
