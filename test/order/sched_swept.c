@@ -23,17 +23,24 @@ static uint32_t scavenger_generation(void)
 	return mheap.pages.scav.gen;
 }
 
-// begin leaves chunks full of garbage, unswept.  Main is attached.
-static void begin(void)
+// make_garbage makes a heap in which nothing lives.  Main is attached.
+static void make_garbage(int mode, int threads)
 {
 	rt_config c = heap_config(HEAP_QUIET);
 
-	c.sweep = 2;
-	c.gc_threads = 0;
+	c.sweep = (uint8_t)mode;
+	c.max_procs = 2;
+	c.gc_threads = threads;
 	heap_start_exact(c);
 	for (int i = 0; i < GARBAGE; i++)
 		ck_assert_ptr_nonnull(rt_alloc_noscan(LARGE));
 	generation = scavenger_generation();
+}
+
+// begin leaves chunks full of garbage, unswept.
+static void begin(void)
+{
+	make_garbage(2, 0);
 	supply_collect(proc_self(), ASK_FORCED);
 	ck_assert(sweep_left());
 	ck_assert(!swept_over());
@@ -325,15 +332,7 @@ TEST(advice_that_comes_late_stays)
 // begin_background leaves the library's thread between two chunks.
 static void begin_background(void)
 {
-	rt_config c = heap_config(HEAP_QUIET);
-
-	c.sweep = 2;
-	c.max_procs = 2;
-	c.gc_threads = 1;
-	heap_start_exact(c);
-	for (int i = 0; i < GARBAGE; i++)
-		ck_assert_ptr_nonnull(rt_alloc_noscan(LARGE));
-	generation = scavenger_generation();
+	make_garbage(2, 1);
 	schedpoint_hold(SCHED_FINISH_SWEEP);
 	supply_collect(proc_self(), ASK_FORCED);
 	host_block();
@@ -382,15 +381,9 @@ GROUP(refused, .timeout = 2 * AWAIT_SECONDS);
 // If the system refuses the library's thread, those that allocate sweep.
 TEST(without_a_thread_the_host_sweeps)
 {
-	rt_config c = heap_config(HEAP_QUIET);
 	uint64_t before;
 
-	c.sweep = 2;
-	c.max_procs = 2;
-	c.gc_threads = 1;
-	heap_start_exact(c);
-	for (int i = 0; i < GARBAGE; i++)
-		ck_assert_ptr_nonnull(rt_alloc_noscan(LARGE));
+	make_garbage(2, 1);
 	before = arena_used();
 	fault_fail(OSCALL_THREAD, 1, UINT64_MAX, EAGAIN);
 	supply_collect(proc_self(), ASK_FORCED);
@@ -592,14 +585,7 @@ TEST(a_heap_ends_in_the_middle_of_a_sweep, .n = RT_ARRAY_LEN(places))
 
 static void begin_in_stop(void)
 {
-	rt_config c = heap_config(HEAP_QUIET);
-
-	c.sweep = 0;
-	c.gc_threads = 0;
-	heap_start_exact(c);
-	for (int i = 0; i < GARBAGE; i++)
-		ck_assert_ptr_nonnull(rt_alloc_noscan(LARGE));
-	generation = scavenger_generation();
+	make_garbage(0, 0);
 }
 
 GROUP(in_the_stop, .setup = begin_in_stop, .timeout = 2 * AWAIT_SECONDS);
