@@ -1,6 +1,8 @@
 // periodic.c - when a collection is due because none has taken place, and it.
 #include "gc/cycle/periodic.h"
 
+#include <rt/thread.h>
+
 #include "runtime/os/schedpoint.h"
 #include "runtime/os/nanotime.h"
 #include "runtime/os/settings.h"
@@ -67,11 +69,27 @@ static bool begin(void)
 	return false;
 }
 
+// collect collects with p, and callbacks of the host find the thread attached
+// and its stop, as on a thread of the host that collects.  It has no mcache,
+// and nothing that would need one is allowed in its stop.
+static void collect(struct rt_proc *p)
+{
+	struct rt_thread *unattached = rt_thread_tls;
+	struct rt_thread attached = *unattached; // its runs are empty
+
+	attached.p = p;
+	attached.nogc = 0;
+	rt_thread_tls = &attached;
+	cycle_begin_unasked(p);
+	cycle_end(p, NULL);
+	rt_thread_tls = unattached;
+}
+
 bool periodic_collect(struct periodic *s, struct rt_proc *p)
 {
 	uint64_t now = nanotime();
 
-	RT_ASSERT(p == proc_self());
+	RT_ASSERT(!proc_self() || p == proc_self());
 	if (periodic_left(s, now) != 0)
 		return false;
 	// It stays due: this thread runs, so no other can collect first.
@@ -79,8 +97,7 @@ bool periodic_collect(struct periodic *s, struct rt_proc *p)
 	schedpoint(SCHED_PERIODIC_COLLECT);
 	if (!begin())
 		return false;
-	cycle_begin_unasked(p);
-	cycle_end(p, NULL);
+	collect(p);
 	if (swept_take_advice())
 		worker_advise();
 	return true;

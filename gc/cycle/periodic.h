@@ -18,9 +18,11 @@
 // fork hold the right to stop the world, and rt_fini waits for the end of this
 // thread.
 //
-// The thread runs no code of the host but the callbacks that mark: it notes
-// what handlers must be told, and a thread of the host tells them.  Nor does it
-// make helpers, which would have its scheduling and not the host's.
+// The thread runs no code of the host but the callbacks that mark.  These find
+// what they find on a thread of the host that collects: the same functions
+// work, and the others refuse alike.  The thread notes what handlers must be
+// told, and a thread of the host tells them.  Nor does it make helpers, which
+// would have its scheduling and not the host's.
 #ifndef GC_CYCLE_PERIODIC_H
 #define GC_CYCLE_PERIODIC_H
 
@@ -44,8 +46,8 @@ uint64_t periodic_left(struct periodic *s, uint64_t now);
 
 // periodic_collect collects if that is due and no thread has the right to lead
 // or to stop the world.  Returns whether it has.  p is the caller's P, which
-// may be stopped afterwards.  It must be running, with no stack to be scanned,
-// and the caller must hold no lock.
+// may be stopped afterwards.  It must be running, with no stack to be scanned.
+// The caller must hold no lock.
 bool periodic_collect(struct periodic *s, struct rt_proc *p);
 
 #endif

@@ -10,6 +10,9 @@
 // The sorts of callbacks.  Each has rules of its own.
 enum rules { COLLECTING, STOPPED, DROPPING, RULES };
 
+// The first of the table of callbacks are of collections.
+enum { MARKING = 8 };
+
 enum { ALLOWED = 1000, LINE = 200, SMALL_HEAP = 64 << 20 };
 
 static void *object;
@@ -316,6 +319,31 @@ static const rt_type nameless_type =
     RT_TYPE_INIT(16, 0, NULL, 0, 0, NULL, NULL, in_trace, in_drop, in_describe,
 		 NULL, NULL, 0);
 
+// How a collection comes about.
+static void (*collect)(void);
+
+static void collect_now(void)
+{
+	must(rt_gc());
+}
+
+// await_period waits until the library's thread has collected.
+static void await_period(void)
+{
+	rt_cycle c = {.number = 0};
+	uint64_t before;
+
+	rt_read_cycle(0, &c);
+	before = c.number;
+	must(rt_blocking_enter());
+	while (c.number == before) {
+		usleep(1000);
+		rt_read_cycle(0, &c);
+	}
+	must(rt_blocking_leave());
+	ck_assert_uint_eq(c.cause, RT_CAUSE_PERIODIC);
+}
+
 // collect_object collects with an object of a kind, which is garbage if it has
 // a destructor, and runs that.
 static void collect_object(rt_kind_desc d)
@@ -328,7 +356,7 @@ static void collect_object(rt_kind_desc d)
 	if (!(d.flags & RT_KIND_DROP))
 		p[2] = (uintptr_t)rt_alloc_noscan(64);
 	words[0] = d.flags & RT_KIND_DROP ? 0 : (uintptr_t)p;
-	must(rt_gc());
+	collect();
 	words[0] = 0;
 	rt_run_finalizers(0);
 }
@@ -360,13 +388,13 @@ static void by_type_without_a_name(void)
 static void by_roots(void)
 {
 	must(rt_roots_add_fn(in_roots, NULL, "globals"));
-	must(rt_gc());
+	collect();
 }
 
 static void by_roots_without_a_name(void)
 {
 	must(rt_roots_add_fn(in_roots, NULL, NULL));
-	must(rt_gc());
+	collect();
 }
 
 static void by_describe(void)
@@ -459,9 +487,8 @@ static void be_quiet(const char *text, void *arg)
 	(void)text, (void)arg;
 }
 
-static void setup(void)
+static void setup_as(rt_config c)
 {
-	rt_config c = heap_config(HEAP_QUIET);
 	static uint64_t memory[8];
 	rt_stack_desc d;
 
@@ -483,6 +510,25 @@ static void setup(void)
 	ck_assert_ptr_nonnull(rt_alloc_kind(dropped_kind, 64));
 }
 
+static void setup(void)
+{
+	collect = collect_now;
+	setup_as(heap_config(HEAP_QUIET));
+}
+
+// setup_period has the library's thread collect each second.
+static void setup_period(void)
+{
+	rt_config c = heap_config(100);
+
+	collect = await_period;
+	c.gc_period_s = 1;
+	c.gc_threads = 1;
+	c.heap_min = 32 << 20;
+	setup_as(c);
+	ck_assert_ptr_nonnull(rt_alloc_noscan(5 << 20)); // makes the thread
+}
+
 // judge_line compares what a build has said.
 static void judge_line(const struct callback *c, const char *name,
 		       const char *said)
@@ -498,9 +544,8 @@ static void judge_line(const struct callback *c, const char *name,
 
 GROUP(callbacks, .setup = setup, .timeout = 60);
 
-TEST(each_function_in_each_callback, .n = RT_ARRAY_LEN(callbacks))
+static void judge_callback(const struct callback *c)
 {
-	const struct callback *c = &callbacks[_i];
 	rt_memstats before, after;
 
 	run.rules = c->rules;
@@ -522,6 +567,11 @@ TEST(each_function_in_each_callback, .n = RT_ARRAY_LEN(callbacks))
 	after = heap_stats();
 	ck_assert_uint_eq(before.mallocs, after.mallocs);
 	ck_assert_int_eq(rt_fini(), RT_OK);
+}
+
+TEST(each_function_in_each_callback, .n = RT_ARRAY_LEN(callbacks))
+{
+	judge_callback(&callbacks[_i]);
 }
 
 // After a callback, no message names it.
@@ -677,4 +727,41 @@ TEST(the_ready_callback_runs_no_destructor)
 	// After it, destructors run.
 	rt_safepoint();
 	ck_assert_uint_eq(drops, 1);
+}
+
+// ---- on the library's thread ----
+
+GROUP(period, .setup = setup_period, .timeout = 60);
+
+// A callback finds there what it finds on a thread of the host that collects.
+TEST(each_function_in_a_periodic_collection, .n = MARKING)
+{
+	ck_assert_int_eq(callbacks[_i].rules, COLLECTING);
+	judge_callback(&callbacks[_i]);
+}
+
+// A root callback may set the stacks of threads.
+static struct {
+	rt_thread *thread;
+	int set, got;
+	void *lo, *hi;
+} bounds;
+
+static void set_bounds(rt_tracer *t, void *arg)
+{
+	(void)t, (void)arg;
+	bounds.set = rt_thread_set_stack_of(bounds.thread, words, words + 8);
+	bounds.got = rt_thread_stack(bounds.thread, &bounds.lo, &bounds.hi);
+}
+
+TEST(a_periodic_collection_asks_for_stacks)
+{
+	bounds.thread = rt_thread_self();
+	bounds.set = bounds.got = -1;
+	must(rt_roots_add_fn(set_bounds, NULL, "stacks"));
+	await_period();
+	ck_assert_int_eq(bounds.set, RT_OK);
+	ck_assert_int_eq(bounds.got, RT_OK);
+	ck_assert_ptr_eq(bounds.lo, words);
+	ck_assert_ptr_eq(bounds.hi, words + 8);
 }

@@ -13,6 +13,7 @@
 #include "gc/cycle/pacer.h"
 #include "gc/cycle/ask.h"
 #include "gc/cycle/scavturn.h"
+#include "gc/cycle/swept.h"
 #include "test/harness/await.h"
 #include "test/harness/kind.h"
 #include "test/harness/schedpoint.h"
@@ -144,13 +145,21 @@ TEST(it_is_never_due_where_it_is_off, .n = RT_ARRAY_LEN(prohibitions))
 
 // ---- what it does ----
 
-// This thread collects as the scavenger does.
+static void sweep_rest(void)
+{
+	while (swept_slice(proc_self()))
+		;
+}
+
+// This thread collects as the scavenger does, which sweeps before and after.
 static bool collect(void)
 {
 	bool collected;
 
 	fault_advance_clock(PERIOD_S * SECOND);
+	sweep_rest();
 	collected = periodic_collect(&periodic, proc_self());
+	sweep_rest();
 	return collected;
 }
 
