@@ -395,7 +395,7 @@ typedef struct rt_config {
 	 * time, not as that of the collector.  A collection for an allocation
 	 * that found no memory, or during rt_drop_now, sweeps in its stop.  The
 	 * thread is made for the first such sweep, if not before, even if
-	 * scavenge is 0.  Default 0.
+	 * scavenge is 0.  Default 1.
 	 */
 	uint8_t sweep;
 

@@ -30,6 +30,7 @@ static const rt_config defaults = {
     .scavenge = 1,
     .idle_s = 5,
     .gc_period_s = 120,
+    .sweep = 1,
 };
 
 static_assert(sizeof(size_t) == 8 && sizeof(int) == 4, "field_width");

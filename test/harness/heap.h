@@ -22,13 +22,14 @@ enum {
 };
 
 // heap_config returns the configuration of a heap for tests.  It sweeps in the
-// stop, as is the default, unless RTDEBUG says otherwise: sweep=2 runs any
-// suite with sweeping beside the threads.
+// stop, unless RTDEBUG says otherwise: sweep=2 runs any suite with sweeping
+// beside the threads.
 static inline rt_config heap_config(int gc_percent)
 {
 	rt_config c;
 
 	rt_config_init(&c);
+	c.sweep = 0;
 	rt_config_from_env(&c);
 	c.gc_percent = gc_percent;
 	c.double_check = RT_CHECK_FATAL;
