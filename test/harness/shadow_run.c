@@ -64,6 +64,7 @@ static rt_config config_of(const struct shadow_program *p,
 	rt_config_from_env(&c);
 	c.double_check = RT_CHECK_FATAL;
 	c.scavenge = 0; // a program makes the same calls each time
+	c.gc_period_s = 0;
 	c.align8 = p->align8 != 0;
 	if (stack_layout(p))
 		c.stack_format = stack_layout(p)->format;

@@ -126,6 +126,8 @@ TEST(helpers_that_are_there_are_not_made)
 
 	rt_config_init(&c);
 	c.scavenge = 0;
+	c.gc_period_s = 0;
+	c.sweep = 0;
 	c.gc_percent = -1;
 	c.max_procs = 2;
 	c.gc_threads = 1;

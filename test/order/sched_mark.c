@@ -572,6 +572,8 @@ TEST(a_graph_takes_few_locks)
 	ck_assert_int_eq(rt_fini(), RT_OK);
 	rt_config_init(&c);
 	c.scavenge = 0;
+	c.gc_period_s = 0;
+	c.sweep = 0;
 	c.gc_percent = -1;
 	c.gc_threads = 0;
 	heap_start(c);

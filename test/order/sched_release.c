@@ -27,6 +27,8 @@ static void begin_most(unsigned narenas)
 	rt_config_init(&c);
 	c.huge_pages = 1;
 	c.scavenge = 0;
+	c.gc_period_s = 0;
+	c.sweep = 0;
 	c.gc_percent = -1;
 	c.max_heap = narenas * (uint64_t)RT_ARENA_SIZE;
 	c.double_check = RT_CHECK_FATAL;

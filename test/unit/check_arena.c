@@ -183,6 +183,8 @@ TEST(the_last_byte_of_1_gib_leads_to_its_object)
 
 	rt_config_init(&c);
 	c.scavenge = 0;
+	c.gc_period_s = 0;
+	c.sweep = 0;
 	c.gc_percent = -1;
 	c.double_check = RT_CHECK_FATAL;
 	c.max_heap = UINT64_C(2) << 30;
@@ -521,6 +523,8 @@ TEST(a_refused_heap_leaves_nothing_mapped, .n = 3)
 	begin();
 	rt_config_init(&c);
 	c.scavenge = 0;
+	c.gc_period_s = 0;
+	c.sweep = 0;
 	c.max_heap = RT_ARENA_SIZE;
 	c.double_check = RT_CHECK_FATAL;
 	// One heap before, so that what outlasts a heap exists already.
@@ -569,6 +573,8 @@ TEST(refused_memory_is_null_and_everything_adds_up, .n = 2)
 	begin();
 	rt_config_init(&c);
 	c.scavenge = 0;
+	c.gc_period_s = 0;
+	c.sweep = 0;
 	c.max_heap = RT_ARENA_SIZE;
 	c.double_check = RT_CHECK_FATAL;
 	do {
@@ -595,6 +601,8 @@ TEST(spans_that_cannot_be_described_are_null)
 
 	rt_config_init(&c);
 	c.scavenge = 0;
+	c.gc_period_s = 0;
+	c.sweep = 0;
 	c.max_heap = RT_ARENA_SIZE;
 	c.gc_percent = -1;
 	c.double_check = RT_CHECK_FATAL;

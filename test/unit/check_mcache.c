@@ -367,6 +367,8 @@ TEST(a_refused_span_is_the_end_of_long_runs)
 
 	rt_config_init(&c);
 	c.scavenge = 0;
+	c.gc_period_s = 0;
+	c.sweep = 0;
 	c.gc_percent = -1;
 	c.max_heap = RT_ARENA_SIZE;
 	ck_assert_int_eq(rt_init(&c), RT_OK);

@@ -470,6 +470,8 @@ TEST(a_large_heap_prepares_a_quarter_of_a_gib_ahead,
 	end();
 	rt_config_init(&c);
 	c.scavenge = 0;
+	c.gc_period_s = 0;
+	c.sweep = 0;
 	c.max_heap = 2 * most;
 	c.gc_percent = -1;
 	ck_assert_int_eq(rt_init(&c), RT_OK);

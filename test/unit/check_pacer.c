@@ -620,6 +620,8 @@ TEST(garbage_alone_collects_every_four_mib)
 
 	rt_config_init(&c);
 	c.scavenge = 0;
+	c.gc_period_s = 0;
+	c.sweep = 0;
 	start(100, c.heap_headroom);
 	ck_assert_uint_eq(heap_stats().next_gc, 4 * MIB);
 	n = collections_of(400 * MIB);

@@ -411,6 +411,8 @@ TEST(field_has_its_effect, .n = RT_ARRAY_LEN(rows))
 	}
 	rt_config_init(&c);
 	c.scavenge = 0;
+	c.gc_period_s = 0;
+	c.sweep = 0;
 	// Garbage, and a stack that leads to it, would move the goal.
 	c.heap_headroom = 0;
 	configure(&c, r);

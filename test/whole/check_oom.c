@@ -550,6 +550,8 @@ TEST(no_address_space_at_all)
 
 	rt_config_init(&c);
 	c.scavenge = 0;
+	c.gc_period_s = 0;
+	c.sweep = 0;
 	fault_fail(OSCALL_RESERVE, 1, UINT64_MAX, ENOMEM);
 	ck_assert_int_eq(rt_init(&c), RT_ENOMEM);
 	disarm_all();
