@@ -1,9 +1,13 @@
 // ask.pml - threads that ask for a collection, and share one.
 //
-// Models gc/cycle/ask.c, cycle_begin and cycle_end of gc/cycle/cycle.c, and
-// collect of gc/host/supply.c.  Four hosts ask at any time, one of them twice.
-// Another thread stops the world for other reasons.  A stop is a few words here
-// (stw.pml shows the real one): it waits until no host runs except the stopper.
+// Models gc/cycle/ask.c, cycle_begin and cycle_end of gc/cycle/cycle.c, collect
+// of gc/host/supply.c, and gc/cycle/periodic.c.  Another thread stops the world
+// for other reasons.  A stop is a few words here (stw.pml shows the real one):
+// it waits until no thread runs except the stopper.
+//
+// There are two searches in one.  In the first, the library's thread leads
+// without an ask, and two hosts ask, one of them twice.  In the second, four
+// hosts ask at any time, one of them twice: a chain of wakes needs so many.
 //
 // If a host sleeps for ever, or if no host follows a leader, the state has no
 // way out.  Spin reports such a state ("invalid end state").
@@ -17,11 +21,24 @@
 // mutant CLEARED_LATE: the note is cleared after the thread has asked
 // mutant CHAIN_LATE: a woken thread waits for a stop, then wakes others
 // mutant CHAIN_CUT: a woken thread wakes no others
+// mutant UNASKED_BESIDE: the library's thread leads though another thread leads
+// mutant UNASKED_WAITS: it waits, as running, for the right to stop the world
+// mutant UNASKED_SLEEPS: it waits for that right as blocked
+// mutant UNASKED_KEEPS: it gives up, and keeps the lead
+// mutant UNASKED_GIVES_UP: it gives up without looking at the queue
+// mutant UNASKED_TAKES: it takes the queue in its stop
+// mutant UNASKED_DROPS: it ends its lead without looking at the queue
 
 #define HOSTS 4
+#define LIBRARY 4 // the library's thread, in running only
 #define NONE 255
 
-bool running[HOSTS];
+#define STOPPED(me)                                                            \
+	((me == 0 || !running[0]) && (me == 1 || !running[1]) &&               \
+	 (me == 2 || !running[2]) && (me == 3 || !running[3]) &&               \
+	 (me == LIBRARY || !running[LIBRARY]))
+
+bool running[HOSTS + 1];
 
 // struct asks.
 bool led;
@@ -40,6 +57,7 @@ byte ntaken;
 
 bool sema; // worldsema
 bool stopping; // a stop is wanted, or lasts
+bool ended = true; // the library's thread has
 byte leaders;  // ghost
 bool answered[HOSTS]; // ghost: a stop came after the ask
 byte asleep;   // ghost: hosts that are answered but not woken
@@ -119,8 +137,31 @@ inline take_queue(i)
 	}
 }
 
+// What ask_pass does under its lock is one step.
+// C: ask_pass
+// at: MUTEX_LOCK, NOTE_WAKE
+inline pass(i)
+{
+	atomic {
+		led = queued > 0;
+		if
+		:: led -> i = queue[0]
+		:: else -> i = NONE
+		fi
+	}
+	if
+	:: i != NONE ->
+		leads[i] = true;
+#ifndef NOT_PASSED
+		woken[i] = true
+#endif
+	:: else
+	fi;
+	i = 0
+}
+
 // The leader's part: cycle_begin, cycle_end, ask_done.
-// C: cycle_begin, cycle_end, ask_done, chain, ask_pass
+// C: cycle_begin, cycle_end, ask_done, chain
 // at: SEMA_ACQUIRE, CYCLE_END, CYCLERECORD_PUBLISH, ASK_DONE, MUTEX_LOCK
 inline lead(me, i)
 {
@@ -132,8 +173,7 @@ inline lead(me, i)
 	unblock(me);
 	stopping = true;
 	atomic {
-		(me == 0 || !running[0]) && (me == 1 || !running[1]) &&
-		    (me == 2 || !running[2]) && (me == 3 || !running[3]);
+		STOPPED(me);
 #ifndef TAKEN_LATE
 	}
 	take_queue(i);
@@ -169,28 +209,11 @@ inline lead(me, i)
 		asleep = asleep + ntaken - 1;
 		i = 0
 	}
-	// ask_pass, under its lock.
-	atomic {
 #ifdef LEAD_DROPPED
-		led = false;
-		i = NONE
+	led = false;
 #else
-		led = queued > 0;
-		if
-		:: led -> i = queue[0]
-		:: else -> i = NONE
-		fi
+	pass(i);
 #endif
-	}
-	if
-	:: i != NONE ->
-		leads[i] = true;
-#ifndef NOT_PASSED
-		woken[i] = true
-#endif
-	:: else
-	fi;
-	i = 0;
 	wake_two(me)
 }
 
@@ -237,15 +260,113 @@ proctype Host(byte me, asks)
 	running[me] = false
 }
 
+// The collection of the library's thread, which leads and may stop the world.
+// It answers no ask.
+// C: cycle_begin_unasked, cycle_end, let_others
+// at: CYCLE_END, CYCLERECORD_PUBLISH
+inline collect_unasked(i)
+{
+	stopping = true;
+	STOPPED(LIBRARY);
+#ifdef UNASKED_TAKES
+	take_queue(i);
+#endif
+	stopping = false;
+	atomic {
+		sema = false;
+		leaders--
+	}
+#ifdef UNASKED_DROPS
+	led = false
+#else
+	pass(i)
+#endif
+}
+
+// The library's thread gives up the lead.
+// C: begin
+// at: PERIODIC_BEGIN
+inline give_up(i)
+{
+	leaders--;
+#ifdef UNASKED_GIVES_UP
+	led = false
+#else
+#ifndef UNASKED_KEEPS
+	pass(i)
+#endif
+#endif
+}
+
+// ask_lead, under its lock, is one step.
+// C: ask_lead
+// at: MUTEX_LOCK, PERIODIC_COLLECT
+inline lead_unasked(has)
+{
+	atomic {
+		has = !led;
+#ifdef UNASKED_BESIDE
+		has = true;
+#endif
+		led = true
+	}
+}
+
+// The library's thread tries a few times.
+// C: take_turn, periodic_collect, begin, stw_try_acquire
+// at: PERIODIC_COLLECT, PERIODIC_BEGIN, SCAVENGER_TAKE_TURN
+proctype Library(byte tries)
+{
+	byte i;
+	bool has;
+
+	do
+	:: tries == 0 -> break
+	:: tries > 0 ->
+		tries--;
+		unblock(LIBRARY);
+		lead_unasked(has);
+		if
+		:: has ->
+			leaders++;
+			assert(leaders == 1);
+#ifdef UNASKED_WAITS
+			!sema;
+#endif
+#ifdef UNASKED_SLEEPS
+			running[LIBRARY] = false;
+			!sema;
+			unblock(LIBRARY);
+#endif
+			atomic {
+				has = !sema;
+				sema = true
+			}
+			if
+			:: has -> collect_unasked(i)
+			:: else -> give_up(i)
+			fi
+		:: else
+		fi;
+		running[LIBRARY] = false
+	od;
+	ended = true
+}
+
 // Stops the world once.  As long as answered hosts sleep, it has something to
-// do: hosts wake each other even in a stop.
-// C: stw_stop, stw_start
+// do: hosts wake each other even in a stop.  Before the stop it may wait for
+// the end of the library's thread, as rt_fini does.
+// C: stw_stop, stw_start, scavenger_fini
 // at: SEMA_ACQUIRE
 proctype Stopper()
 {
 	atomic { !sema -> sema = true }
+	if
+	:: true -> ended
+	:: true
+	fi;
 	stopping = true;
-	!running[0] && !running[1] && !running[2] && !running[3];
+	STOPPED(NONE);
 	asleep == 0;
 	stopping = false;
 	sema = false
@@ -256,8 +377,14 @@ init
 	atomic {
 		run Host(0, 2);
 		run Host(1, 1);
-		run Host(2, 1);
-		run Host(3, 1);
+		if
+		:: true ->
+			ended = false;
+			run Library(2)
+		:: true ->
+			run Host(2, 1);
+			run Host(3, 1)
+		fi;
 		run Stopper()
 	}
 }

@@ -86,7 +86,8 @@ static void end(void)
 
 GROUP(periodic, .setup = begin, .timeout = 2 * AWAIT_SECONDS);
 
-// The host's thread leads already, so one collection is enough.
+// ask UNASKED_BESIDE: the host's thread leads already, so one collection is
+// enough.
 TEST(a_thread_that_asked_before_collects_alone)
 {
 	hold(SCHED_PERIODIC_COLLECT);
@@ -100,7 +101,8 @@ TEST(a_thread_that_asked_before_collects_alone)
 	end();
 }
 
-// The library's thread leads, but answers no ask.
+// ask UNASKED_DROPS, UNASKED_TAKES: the library's thread leads, but answers no
+// ask.
 TEST(a_thread_that_asks_meanwhile_leads_next)
 {
 	hold(SCHED_PERIODIC_BEGIN);
@@ -133,8 +135,9 @@ TEST(a_thread_that_asks_during_the_collection_leads_next,
 	end();
 }
 
-// If another thread may stop the world, the library's thread does not wait, and
-// passes the lead to a thread that has asked meanwhile.
+// ask UNASKED_WAITS, UNASKED_KEEPS, UNASKED_GIVES_UP: if another thread may
+// stop the world, the library's thread does not wait, and passes the lead to a
+// thread that has asked meanwhile.
 TEST(it_gives_up_the_lead)
 {
 	hold(SCHED_PERIODIC_BEGIN);
@@ -244,7 +247,8 @@ static void release_when_it_must_end(void)
 	schedpoint_release(held_at);
 }
 
-// rt_fini has the right to stop the world, and waits for the end of the thread.
+// ask UNASKED_SLEEPS: rt_fini has the right to stop the world, and waits for
+// the end of the thread.
 TEST(the_end_of_the_heap_comes_first, .n = 2)
 {
 	held_at = _i == 0 ? SCHED_PERIODIC_COLLECT : SCHED_PERIODIC_BEGIN;

@@ -22,6 +22,7 @@
 #include "gc/mark/work.h"
 #include "gc/cycle/scavenger.h"
 #include "gc/cycle/scavturn.h"
+#include "gc/host/slices.h"
 #include "gc/host/supply.h"
 #include "runtime/pages/hugepages.h"
 #include "runtime/spans/mcache.h"
@@ -472,6 +473,30 @@ static void check_scavenger(void)
 	await_released();
 }
 
+// act_periodic collects as the library's thread does, which does not exist.
+// Without a clock nothing is due, and what the thread does then is to look
+// again after a period at most.
+static unsigned act_periodic(void)
+{
+	enum { PERIOD_S = 255 };
+	const uint64_t period = PERIOD_S * UINT64_C(1000000000);
+	struct periodic s = {.since = 0};
+	uint8_t usual = settings.gc_period_s;
+	bool collected;
+
+	require(!scavenger_runs(), "another thread collects");
+	settings.gc_period_s = PERIOD_S;
+	require(rt_set_gc_percent(100, NULL) == RT_OK, "percent");
+	slices_rest(rt_thread_tls);
+	require(periodic_left(&s, nanotime()) <= period, "it begins late");
+	fault_advance_clock(period);
+	collected = periodic_collect(&s, proc_self());
+	require(periodic_left(&s, nanotime()) <= period, "it is due late");
+	require(rt_set_gc_percent(-1, NULL) == RT_OK, "percent");
+	settings.gc_period_s = usual;
+	return !collected;
+}
+
 void leave_unswept(void)
 {
 	uint8_t usual = settings.sweep;
@@ -810,6 +835,7 @@ const struct scenario scenarios[SCENARIOS] = {
     {"a guarded life", prepare_few, act_life, NULL, 2, false},
     {"memory limit", NULL, act_limit, NULL, 0, false},
     {"scavenger", NULL, act_scavenger, check_scavenger, 0, true},
+    {"periodic collection", NULL, act_periodic, NULL, 0, false},
     {"sweeping beside the program", NULL, act_sweep, check_sweep, 0, false},
     {"handles", NULL, act_handles, NULL, 0, false},
     {"root callbacks", NULL, act_root_fns, NULL, 0, false},
