@@ -226,8 +226,10 @@ static void stop(struct rt_proc *p)
 static void note_begin(const struct ask *asked, bool forced)
 {
 	enum rt_cause cause = cause_of(asked);
+	struct stw_begin begin = stw_begun();
 
 	cycle.cpu = gcstats_cpu();
+	gcstats_begin_cycle(begin.finished, begin.stopping_cpu_ns, cycle.cpu);
 	cyclerecord_begin(cause, forced);
 	probe_gc_stopped(cycle.number, cause);
 	if (RT_UNLIKELY(settings.gcpacertrace != 0))

@@ -140,11 +140,10 @@ static const rt_metric_desc metrics[METRIC_COUNT] = {
     [CPU_TOTAL] = SECONDS("/cpu/classes/total:cpu-seconds",
 			  "Processors times wall time; the sum of "
 			  "/cpu/classes/{gc/total,scavenge/total,idle,"
-			  "user}.  Changes when a collection ends, as do "
-			  "they."),
+			  "user}.  All are as of this read."),
     [CPU_USER] = SECONDS("/cpu/classes/user:cpu-seconds",
 			 "What is left of the total: the host's own work, "
-			 "allocation and sweeping included."),
+			 "allocation included, and sweeping beside it."),
     [GC_CYCLES_AUTOMATIC] =
 	COUNTER("/gc/cycles/automatic:gc-cycles",
 		"Collections that the heap's growth began."),
@@ -424,7 +423,7 @@ static void number_cycles(const struct snapshot *s, struct numbers *n)
 
 static void number_cpu(const struct snapshot *s, struct numbers *n)
 {
-	const struct cpustats *c = &s->cycles.cpu;
+	const struct cpustats *c = &s->cpu;
 	uint64_t *of = n->of;
 
 	of[CPU_GC_MARK_ASSIST] = c->gc_assist;

@@ -78,6 +78,12 @@ void snapshot_live(struct snapshot *s, struct pausering_copy *pauses)
 		gcstats_read_cycles(&s->cycles);
 }
 
+void snapshot_metrics(struct snapshot *s)
+{
+	snapshot_live(s, NULL);
+	gcstats_read_cpu(&s->cpu);
+}
+
 uint64_t snapshot_beside_heap(const struct snapshot *s)
 {
 	return s->stacks_sys + s->mspan_sys + s->mcache_sys + s->buckhash_sys +

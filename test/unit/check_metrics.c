@@ -46,8 +46,9 @@ static void setup(void)
 	    .scan_globals = 3,
 	    .past_end_objects = 9,
 	    .helped_objects = 11,
-	    .cpu = {1, 2, 4, 8, 15, 16, 32, 48, 64, 128, 255},
 	};
+	snapshot.cpu =
+	    (struct cpustats){1, 2, 4, 8, 15, 16, 32, 48, 64, 128, 255};
 	snapshot.stacks_sys = 1 << 10;
 	snapshot.mspan_sys = 1 << 12;
 	snapshot.mspan_inuse = 1 << 11;
