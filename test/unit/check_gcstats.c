@@ -139,9 +139,16 @@ TEST(a_class_that_is_ahead_waits_for_the_others)
 	exact.total += 20;
 	cpustats_follow(&c, &exact);
 	ck_assert(same_cpu(&c, &exact));
+	exact.gc_pause = exact.gc_total = 5;
+	exact.user += 9;
+	exact.total += 4;
+	cpustats_follow(&c, &exact);
+	ck_assert_uint_eq(c.gc_pause, 10);
+	ck_assert_uint_eq(c.idle, 70);
+	ck_assert_uint_eq(c.user, 48);
 	exact = (struct cpustats){.idle = 70, .user = 30, .total = 100};
 	cpustats_follow(&c, &exact);
-	ck_assert_uint_eq(c.total, 124);
+	ck_assert_uint_eq(c.total, 128);
 	ck_assert(identities_hold(&c));
 }
 
@@ -643,6 +650,29 @@ TEST(a_pause_grows_while_it_lasts)
 	ck_assert_uint_eq(is->user, was->user);
 	ck_assert_uint_eq(is->idle, was->idle);
 	ck_assert(!falls(is, &after));
+}
+
+static void use_hours_in_stop(rt_tracer *t, void *arg)
+{
+	(void)t, (void)arg;
+	gcstats_fork_child(HOURS(1000));
+	gcstats_read_cpu(&in_stop[0]);
+}
+
+// What the process uses in the stop is not the host's even before the stop has
+// ended.  There are more processors than the host could keep busy.
+TEST(what_a_stop_uses_is_not_the_hosts)
+{
+	rt_config c = heap_config(HEAP_QUIET);
+
+	c.max_procs = 1024;
+	c.gc_threads = 0;
+	heap_start(c);
+	pass();
+	ck_assert_int_eq(rt_roots_add_fn(use_hours_in_stop, NULL, NULL), RT_OK);
+	ck_assert_int_eq(rt_gc(), RT_OK);
+	ck_assert_uint_gt(in_stop[0].idle, 0);
+	ck_assert(identities_hold(&in_stop[0]));
 }
 
 // A scavenger's time counts when its step has ended.
