@@ -26,7 +26,7 @@ int rt_metrics_read(rt_metric_sample *samples, size_t n)
 	error = door_any();
 	if (error)
 		return error;
-	snapshot_live(&s, NULL);
+	snapshot_metrics(&s);
 	metrics_fill(&s, samples, n);
 	return RT_OK;
 }

@@ -35,6 +35,10 @@ static struct {
 	uint64_t number;
 } cycle;
 
+// 1 from the stop of a collection until its sweep has begun.  No check: readers
+// take any other number for 1.
+static atomic_u32 marking;
+
 // any_asks tells whether one of the asks, if there are any, has the cause.
 static bool any_asks(const struct ask *asked, enum ask_cause cause)
 {
@@ -73,6 +77,8 @@ static void flip(bool beside)
 	schedpoint(SCHED_CYCLE_FLIP);
 	epoch_flip();
 	swept_begin(beside);
+	// Pairs with the acquire in cycle_phase, which then finds the sweep.
+	atomic_u32_store_release(&marking, 0);
 }
 
 // pace passes what was found to the pacer.  If the cycle sweeps in the stop,
@@ -226,12 +232,23 @@ static void stop(struct rt_proc *p)
 static void note_begin(const struct ask *asked, bool forced)
 {
 	enum rt_cause cause = cause_of(asked);
+	struct stw_begin begin = stw_begun();
 
+	atomic_u32_store_relaxed(&marking, 1);
 	cycle.cpu = gcstats_cpu();
+	gcstats_begin_cycle(begin.finished, begin.stopping_cpu_ns, cycle.cpu);
 	cyclerecord_begin(cause, forced);
 	probe_gc_stopped(cycle.number, cause);
 	if (RT_UNLIKELY(settings.gcpacertrace != 0))
 		pacertrace_begin(used());
+}
+
+enum cycle_phase cycle_phase(void)
+{
+	// Pairs with the release in flip.
+	if (atomic_u32_load_acquire(&marking) != 0)
+		return CYCLE_MARK;
+	return swept_over() ? CYCLE_OFF : CYCLE_SWEEP;
 }
 
 struct ask *cycle_begin(struct rt_proc *p)

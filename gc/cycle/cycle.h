@@ -14,6 +14,17 @@
 
 #include "gc/cycle/ask.h"
 
+// Go: gcphase.
+enum cycle_phase {
+	CYCLE_OFF,   // all is swept
+	CYCLE_MARK,  // the world is stopped, and being marked
+	CYCLE_SWEEP, // in the stop or beside the threads
+};
+
+// cycle_phase returns where the newest collection is.  Any thread may call it
+// at any time; the answer may be old at once.
+enum cycle_phase cycle_phase(void);
+
 // cycle_begin stops the world and collects.  The caller must be attached, lead
 // (ask.h) and hold no lock.  All must be swept, and stays so, because only a
 // leader begins a sweep.  Returns the asks that this collection answers, with

@@ -10,6 +10,11 @@ void limiter_init(struct limiter *l, uint64_t percent, uint64_t nprocs)
 			      .percent = percent};
 }
 
+void limiter_shrink(struct limiter *l, uint64_t nprocs)
+{
+	l->capacity = base_min(l->capacity, nprocs * LIMITER_CAPACITY);
+}
+
 bool limiter_add(struct limiter *l, uint64_t gc, uint64_t program)
 {
 	unsigned __int128 in = (unsigned __int128)gc * (ALL - l->percent);

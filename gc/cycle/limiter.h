@@ -7,6 +7,11 @@
 // limit wants has to wait.  So a limit that cannot be kept does not stop the
 // program.
 //
+// The bucket is as large as the processors that the process can really use are
+// many.  A container or a mask may allow fewer than the host has configured.
+// With a bucket for all of those, collections could take all the time there is
+// for many times longer than a second before they have to wait.
+//
 // This is pure arithmetic.  limiter_init takes arguments and does not read the
 // settings, so that tests can simulate any machine.
 //
@@ -32,6 +37,10 @@ struct limiter {
 
 // limiter_init makes an empty bucket.
 void limiter_init(struct limiter *l, uint64_t percent, uint64_t nprocs);
+
+// limiter_shrink makes the bucket at most that of nprocs processors.  What is
+// in it stays.
+void limiter_shrink(struct limiter *l, uint64_t nprocs);
 
 // limiter_add adds an interval: ns of CPU time of collections, and of the
 // program beside them.  Returns whether the bucket is full.

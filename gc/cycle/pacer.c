@@ -209,11 +209,19 @@ static void look_beyond(void)
 	atomic_u32_store_release(&pacer.warn, 1);
 }
 
+void pacer_note_processors(uint32_t n)
+{
+	atomic_u32_store_relaxed(&pacer.processors, n);
+}
+
 // account passes CPU time to the limiter.  Returns whether it limits.
 static bool account(uint64_t gc, uint64_t now)
 {
 	uint64_t program = base_sub_sat(base_sub_sat(now, pacer.cpu), gc);
+	uint32_t processors = atomic_u32_load_relaxed(&pacer.processors);
 
+	if (processors != 0)
+		limiter_shrink(&pacer.limiter, processors);
 	pacer.cpu = base_max(pacer.cpu, now);
 	return limiter_add(&pacer.limiter, gc, program);
 }

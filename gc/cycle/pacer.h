@@ -113,6 +113,8 @@ struct pacer {
 	uint64_t before;	// the goal before the last collection; 0: none
 	atomic_u64 external;	// found.external, to be read without the lock
 	struct limiter limiter;
+	// Processors of which the limiter is to learn; 0: none.
+	atomic_u32 processors;
 	uint64_t cpu;	 // ns of the process that the limiter has counted
 	bool beyond;	 // the last collection could not keep the limit
 	atomic_u32 warn; // 1: the host must be told that, with the next two
@@ -180,6 +182,11 @@ uint64_t pacer_set_heap_max(uint64_t bytes);
 // would double from one collection to the next.  The caller must be attached,
 // and the world must run.
 void pacer_external_fell(uint64_t external);
+
+// pacer_note_processors notes that the process cannot use more than n
+// processors.  The limiter counts so from the next collection on.  Any thread
+// may call it.
+void pacer_note_processors(uint32_t n);
 
 // pacer_take_warning returns true once after collections have begun to leave
 // more in use than the memory limit.  pacer_warning_due tells whether the next

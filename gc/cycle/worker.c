@@ -8,6 +8,7 @@
 #include "runtime/os/settings.h"
 #include "runtime/os/persistent.h"
 #include "runtime/pages/hugepages.h"
+#include "gc/cycle/pacer.h"
 #include "gc/cycle/sweep.h"
 
 // Units of huge pages that a helper provides even if another call waits: about
@@ -49,6 +50,7 @@ static void read_limit(void)
 	cgroup_self(&c);
 	atomic_u32_store_relaxed(
 	    &workers.cpus, (uint32_t)base_min(c.cpus, SETTINGS_MAX_PROCS));
+	pacer_note_processors(processors());
 }
 
 uint32_t worker_processors(void)

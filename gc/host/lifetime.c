@@ -88,33 +88,32 @@ static void heap_fini(void)
 	state_reset();
 }
 
-// memory_limit returns the limit of the settings, or that of the control groups
-// if it is wanted and lower.
-static uint64_t memory_limit(void)
+// processors returns how many processors the process can really use, as far as
+// rt_init reads that.
+static uint64_t processors(const struct cgroup *c)
 {
-	uint64_t limit = (uint64_t)settings.memory_limit;
-	struct cgroup c;
+	uint64_t mask = oscall_noted_nprocs();
+	uint64_t n = base_min((uint64_t)settings.max_procs, c->cpus);
 
-	if (settings.cgroup < 2)
-		return limit;
-	cgroup_self(&c);
-	return base_min(limit, c.memory);
+	return mask != 0 ? base_min(n, mask) : n;
 }
 
 static void begin_pacing(void)
 {
+	struct cgroup c = {CGROUP_NO_LIMIT, CGROUP_NO_LIMIT};
 	struct pacer_rule rule = {
 	    .percent = settings.gc_percent,
 	    .heap_min = settings.heap_min,
 	    .headroom = settings.heap_headroom,
-	    .limit = memory_limit(),
 	};
 	struct pacer_found nothing = {.memory.mapped =
 					  gauge_load(&gauges.mapped_ready)};
 	struct limiter limiter;
 
-	limiter_init(&limiter, settings.gc_cpu_limit,
-		     (uint64_t)settings.max_procs);
+	if (settings.cgroup >= 2)
+		cgroup_self(&c);
+	rule.limit = base_min((uint64_t)settings.memory_limit, c.memory);
+	limiter_init(&limiter, settings.gc_cpu_limit, processors(&c));
 	pacer_init(&rule, &nothing, &limiter);
 	release_again();
 	scavgoal_reset();

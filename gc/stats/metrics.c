@@ -35,8 +35,11 @@ enum metric {
 	GC_HEAP_MAX,
 	GC_HEAP_OBJECTS,
 	GC_HEAP_TINY_ALLOCS,
+	GC_HEAP_TRIGGER,
+	GC_HEAP_USED,
 	GC_MARK_HELPERS,
 	GC_PAUSES,
+	GC_PHASE,
 	GC_SCAN_GLOBALS,
 	GC_SCAN_HEAP,
 	GC_SCAN_PAST_END,
@@ -140,11 +143,10 @@ static const rt_metric_desc metrics[METRIC_COUNT] = {
     [CPU_TOTAL] = SECONDS("/cpu/classes/total:cpu-seconds",
 			  "Processors times wall time; the sum of "
 			  "/cpu/classes/{gc/total,scavenge/total,idle,"
-			  "user}.  Changes when a collection ends, as do "
-			  "they."),
+			  "user}.  All are as of this read."),
     [CPU_USER] = SECONDS("/cpu/classes/user:cpu-seconds",
 			 "What is left of the total: the host's own work, "
-			 "allocation and sweeping included."),
+			 "allocation included, and sweeping beside it."),
     [GC_CYCLES_AUTOMATIC] =
 	COUNTER("/gc/cycles/automatic:gc-cycles",
 		"Collections that the heap's growth began."),
@@ -197,10 +199,25 @@ static const rt_metric_desc metrics[METRIC_COUNT] = {
 	COUNTER("/gc/heap/tiny/allocs:objects",
 		"Small objects ever put into a slot that others "
 		"share; in no other count of objects."),
+    [GC_HEAP_TRIGGER] =
+	LEVEL("/gc/heap/trigger:bytes",
+	      "The size of the heap at which the next collection begins; in "
+	      "this version the goal.  18446744073709551615 when off."),
+    [GC_HEAP_USED] =
+	LEVEL("/gc/heap/used:bytes",
+	      "What counts towards the trigger now: objects as rt_heap_live "
+	      "says, stacks of interpreters as far as there are more since "
+	      "the last collection, and what objects own outside the heap."),
     [GC_MARK_HELPERS] = COUNTER("/gc/mark/helpers:objects",
 				"Objects ever marked by helper threads."),
     [GC_PAUSES] = DURATIONS("/gc/pauses:seconds",
 			    "The same as /sched/pauses/total/gc:seconds."),
+    [GC_PHASE] =
+	LEVEL("/gc/phase:state",
+	      "0: all that the last collection found dead is free.  "
+	      "1: a collection has stopped the program and marks.  "
+	      "2: what it found dead is being freed, while the program "
+	      "is stopped or beside it."),
     [GC_SCAN_GLOBALS] = LEVEL("/gc/scan/globals:bytes",
 			      "Bytes of registered roots that the last "
 			      "collection scanned."),
@@ -359,6 +376,8 @@ static void number_heap(const struct snapshot *s, struct numbers *n)
 	    of[GC_HEAP_ALLOCS_OBJECTS] - of[GC_HEAP_FREES_OBJECTS];
 	of[GC_HEAP_TINY_ALLOCS] = h->tiny_alloc_count;
 	of[GC_HEAP_GOAL] = s->heap_goal;
+	of[GC_HEAP_TRIGGER] = s->heap_goal;
+	of[GC_HEAP_USED] = s->heap_used;
 	of[GC_HEAP_LIVE] = s->heap_marked;
 }
 
@@ -411,6 +430,7 @@ static void number_cycles(const struct snapshot *s, struct numbers *n)
 	of[GC_GOGC] = (uint64_t)(int64_t)s->gc_percent;
 	of[GC_GOMEMLIMIT] = s->memory_limit;
 	of[GC_HEAP_MAX] = s->heap_max;
+	of[GC_PHASE] = s->phase;
 	of[GC_MARK_HELPERS] = c->helped_objects;
 	of[GC_SCAN_HEAP] = c->scan_heap;
 	of[GC_SCAN_STACK] = c->scan_stack;
@@ -424,7 +444,7 @@ static void number_cycles(const struct snapshot *s, struct numbers *n)
 
 static void number_cpu(const struct snapshot *s, struct numbers *n)
 {
-	const struct cpustats *c = &s->cycles.cpu;
+	const struct cpustats *c = &s->cpu;
 	uint64_t *of = n->of;
 
 	of[CPU_GC_MARK_ASSIST] = c->gc_assist;

@@ -8,6 +8,7 @@
 #include "runtime/pages/arena.h"
 #include "gc/cycle/pacer.h"
 #include "gc/cycle/gctrace.h"
+#include "gc/cycle/cycle.h"
 
 static void load_gauges(struct snapshot *s)
 {
@@ -33,7 +34,11 @@ static void load_gauges(struct snapshot *s)
 // and live.
 static void load_common(struct snapshot *s)
 {
+	uint64_t stacks = gauge_load(&gauges.stack_inuse);
+
 	load_gauges(s);
+	s->heap_used = pacer_used(s->heap_live, stacks, s->external);
+	s->phase = cycle_phase();
 	s->max_mappings = sysmem_max_mappings();
 	s->heap_goal = atomic_u64_load_relaxed(&pacer.goal);
 	s->heap_marked = atomic_u64_load_relaxed(&pacer.heap_marked);
@@ -76,6 +81,12 @@ void snapshot_live(struct snapshot *s, struct pausering_copy *pauses)
 		gcstats_read(&s->cycles, pauses);
 	else
 		gcstats_read_cycles(&s->cycles);
+}
+
+void snapshot_metrics(struct snapshot *s)
+{
+	snapshot_live(s, NULL);
+	gcstats_read_cpu(&s->cpu);
 }
 
 uint64_t snapshot_beside_heap(const struct snapshot *s)

@@ -8,8 +8,8 @@
 //
 // With the world stopped all of a snapshot is of one moment; it is exact if the
 // caches were flushed before.  A live snapshot stops no thread: heap is of one
-// moment, the record of collections is of another, and every other field has a
-// moment of its own.
+// moment, the record of collections is of another, CPU time of a third, and
+// every other field has a moment of its own.
 #ifndef GC_STATS_SNAPSHOT_H
 #define GC_STATS_SNAPSHOT_H
 
@@ -22,6 +22,7 @@
 struct snapshot {
 	struct heapstats_totals heap;
 	struct gcstats_cycles cycles;
+	struct cpustats cpu; // as of now; only snapshot_metrics fills it in
 
 	// The sums, by enum heapgauge.  A live snapshot has only IN_USE, FREE
 	// and RELEASED, which follow from heap.
@@ -42,6 +43,8 @@ struct snapshot {
 
 	uint64_t max_mappings; // number
 	uint64_t heap_goal;    // UINT64_MAX: off
+	uint64_t heap_used;    // of it
+	uint64_t phase;	       // enum cycle_phase
 	uint64_t heap_marked;  // found alive by the last collection
 	int gc_percent;	       // -1: off
 	uint64_t memory_limit; // INT64_MAX: none
@@ -62,6 +65,9 @@ void snapshot_stopped(struct snapshot *s, struct pausering_copy *pauses);
 // snapshot_live fills both without a stop.  Any thread may call it at any time.
 // Pauses and cycles are of the same moment.
 void snapshot_live(struct snapshot *s, struct pausering_copy *pauses);
+
+// snapshot_metrics fills *s as snapshot_live does, with the CPU time as of now.
+void snapshot_metrics(struct snapshot *s);
 
 // snapshot_beside_heap returns the bytes mapped for anything but the heap's
 // range.

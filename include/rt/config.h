@@ -310,6 +310,11 @@ typedef struct rt_config {
 	 * percent of the process's, over a few seconds: 1 to 100.  Beyond that
 	 * the limit causes no collection, and the heap may pass it.  100: no
 	 * bound.  Default 50.
+	 *
+	 * Collections wait once they have taken a second of each processor more
+	 * than their share.  The processors are max_procs, those that the
+	 * caller of rt_init may use, or the limit of the control groups once
+	 * that was read (cgroup), whichever are fewest.
 	 */
 	uint8_t gc_cpu_limit;
 
@@ -321,7 +326,8 @@ typedef struct rt_config {
 	 * 0: none; no file is read.
 	 * 1: the limit of processor time, in processors and rounded up, bounds
 	 * the helper threads as max_procs does.  It is read when the first of
-	 * them is made.  rt_config.max_procs does not change.
+	 * them is made.  rt_config.max_procs does not change.  gc_cpu_limit
+	 * counts so many processors from then on.
 	 * 2: as 1, and rt_init reads the memory limit: the heap's memory limit
 	 * is memory_limit, or 90 percent of the group's if that is less.  Later
 	 * changes of the group's limit have no effect.

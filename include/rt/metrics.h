@@ -85,8 +85,11 @@ RT_API int rt_metrics_describe(size_t i, rt_metric_desc *d);
  * rt_metrics_read fills n samples, all from one snapshot that stops no thread.
  * So parts add up to their totals, for instance under /memory/classes/.
  * Histograms of pauses may lag by a pause that is being recorded.  Objects that
- * threads have allocated from the spans that they cache now do not count yet.
- * A name may occur in several samples.  The call allocates nothing.
+ * threads have allocated from the spans that they cache now do not count yet;
+ * those of a thread that has detached do.  The classes of CPU time are as of
+ * the call, even in the middle of a collection.  They add up exactly, but for
+ * the rounding to seconds, and none is less than in an earlier call of any
+ * thread. A name may occur in several samples.  The call allocates nothing.
  *
  * Returns 0, even if some sample is RT_METRIC_BAD, or RT_EINVAL (samples is
  * null and n is not 0), RT_ESTATE (no heap).

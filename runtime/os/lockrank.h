@@ -25,7 +25,7 @@ enum lockrank {
 	LOCKRANK_HUGEPAGES,  // states of units for huge pages
 	LOCKRANK_FREELIST,   // shared lists of slots freed by hand
 	LOCKRANK_MCACHE,     // blocks of mcaches and of their kinds
-	LOCKRANK_READER,     // one reader folds or sums heapstats
+	LOCKRANK_READER,     // live readers of heapstats and of CPU time
 	LOCKRANK_HEAPSTATS,  // Go: noPLock; writers without a P, move of gen
 	LOCKRANK_PERSISTENT, // the persistent chunk
 	LOCKRANK_HANDLERS,   // the host's handlers

@@ -446,6 +446,20 @@ void oscall_note_nprocs(void)
 	processors.bytes = n > 0 ? (size_t)n : 0;
 }
 
+static uint32_t count_processors(const uint64_t *mask)
+{
+	uint32_t n = 0;
+
+	for (unsigned i = 0; i < MASK_WORDS; i++)
+		n += (uint32_t)__builtin_popcountll(mask[i]);
+	return n;
+}
+
+uint32_t oscall_noted_nprocs(void)
+{
+	return processors.bytes != 0 ? count_processors(processors.mask) : 0;
+}
+
 void oscall_thread_processors(void)
 {
 	int before = errno;
@@ -470,16 +484,13 @@ uint32_t oscall_nprocs(void)
 {
 	uint64_t mask[MASK_WORDS] = {0};
 	int before = errno;
-	uint32_t n = 0;
 
 	if (refused(OSCALL_AFFINITY))
 		return 0;
 	// If the system refuses, the mask stays empty.
 	syscall(SYS_sched_getaffinity, 0, sizeof(mask), mask);
 	errno = before;
-	for (unsigned i = 0; i < RT_ARRAY_LEN(mask); i++)
-		n += (uint32_t)__builtin_popcountll(mask[i]);
-	return n;
+	return count_processors(mask);
 }
 
 uint64_t oscall_address_limit(void)

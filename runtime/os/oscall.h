@@ -130,6 +130,9 @@ uint32_t oscall_nprocs(void);
 // made it.  oscall_thread_ordinary gives it the default scheduling.  If the
 // system refuses either call, the thread keeps what it inherited.
 void oscall_note_nprocs(void);
+
+// oscall_noted_nprocs returns how many those are, or 0 if the system refused.
+uint32_t oscall_noted_nprocs(void);
 void oscall_thread_processors(void);
 void oscall_thread_ordinary(void);
 

@@ -8,14 +8,32 @@
 #include "runtime/os/nanotime.h"
 #include "runtime/os/settings.h"
 #include "runtime/world/cyclering.h"
+#include "runtime/world/heapstats.h"
 
 struct gcstats gcstats;
 
-enum { WORDS = sizeof(struct gcstats_cycles) / sizeof(uint64_t) };
+// What was accounted so far, and the stop of the collection under way.  No
+// check: clocks may show any number.
+struct clocks {
+	uint64_t now;	      // nanotime of the last accounting
+	uint64_t cpu;	      // CPU of the process by then
+	uint64_t scavenge[2]; // CPU of scavengers by then
+	uint64_t stopped;     // nanotime when all were stopped; 0: no stop
+	uint64_t stopping_cpu;
+	uint64_t cpu_begin; // CPU of the process when all were stopped
+};
+
+// What the writer publishes.  It has words only.
+struct accounts {
+	struct gcstats_cycles cycles;
+	struct clocks last;
+};
+
+enum { WORDS = sizeof(struct accounts) / sizeof(uint64_t) };
 
 // The record as readers see it.  The writer raises begun before it changes a
 // word and done afterwards.  A reader that finds the two apart, or finds that
-// they changed, reads again.  No check: it is a copy of cycles, which has one.
+// they changed, reads again.  No check: it is a copy of state, which has one.
 static struct {
 	atomic_u64 begun;
 	atomic_u64 word[WORDS];
@@ -24,16 +42,22 @@ static struct {
 
 // Only the thread that has the right to stop the world writes this.  Other
 // threads read parent_cpu alone, which changes only in the child of a fork.
-// cycles has a check; clocks may show any number.
+// accounts.cycles has a check; clocks may show any number.
 static struct {
-	struct gcstats_cycles cycles;
+	struct accounts accounts;
 	uint64_t init_now;	   // nanotime when the heap began
-	uint64_t last_now;	   // nanotime of the last accounting
-	uint64_t last_cpu;	   // CPU accounted so far
 	uint64_t parent_cpu;	   // CPU that a parent used before its fork
-	uint64_t last_scavenge[2]; // CPU of scavengers accounted so far
 	uint64_t last_released[2]; // bytes that records have so far
 } state;
+
+// What the last live reader was told.  heapstats.reader protects it.
+static struct cpustats told;
+
+static void add_parts(struct cpustats *c)
+{
+	c->gc_total = c->gc_assist + c->gc_dedicated + c->gc_idle + c->gc_pause;
+	c->scavenge_total = c->scavenge_assist + c->scavenge_background;
+}
 
 void cpustats_add(struct cpustats *c, const struct cpustats_interval *i)
 {
@@ -50,19 +74,60 @@ void cpustats_add(struct cpustats *c, const struct cpustats_interval *i)
 	    base_min(i->scavenge[GCSTATS_BACKGROUND], used - assist);
 
 	c->gc_pause += stopped * i->nprocs + waits;
-	c->gc_total = c->gc_assist + c->gc_dedicated + c->gc_idle + c->gc_pause;
 	c->scavenge_assist += assist;
 	c->scavenge_background += background;
-	c->scavenge_total = c->scavenge_assist + c->scavenge_background;
+	add_parts(c);
 	c->idle += between - waits - used;
 	c->total += i->wall * i->nprocs;
 	c->user = c->total - (c->gc_total + c->scavenge_total + c->idle);
 }
 
+// follow raises a class to what it should be, as far as there is time left.
+static void follow(uint64_t *class, uint64_t exact, uint64_t *left)
+{
+	uint64_t more = base_min(base_sub_sat(exact, *class), *left);
+
+	*class += more;
+	*left -= more;
+}
+
+void cpustats_follow(struct cpustats *c, const struct cpustats *exact)
+{
+	uint64_t left = base_sub_sat(exact->total, c->total);
+
+	c->total += left;
+	follow(&c->gc_assist, exact->gc_assist, &left);
+	follow(&c->gc_dedicated, exact->gc_dedicated, &left);
+	follow(&c->gc_idle, exact->gc_idle, &left);
+	follow(&c->gc_pause, exact->gc_pause, &left);
+	follow(&c->scavenge_assist, exact->scavenge_assist, &left);
+	follow(&c->scavenge_background, exact->scavenge_background, &left);
+	follow(&c->idle, exact->idle, &left);
+	add_parts(c);
+	// The classes that were behind were so by at least the new time, since
+	// both have the identities.  So user gets no more than it should have.
+	c->user += left;
+}
+
+static void record_publish(void)
+{
+	uint64_t copy[WORDS];
+	uint64_t n = atomic_u64_load_relaxed(&record.done) + 1;
+
+	memcpy(copy, &state.accounts, sizeof copy);
+	// These releases pair with the acquires in record_read: a
+	// reader that sees any word below also sees begun, and reads again.
+	atomic_u64_store_relaxed(&record.begun, n);
+	for (unsigned i = 0; i < WORDS; i++)
+		atomic_u64_store_release(&record.word[i], copy[i]);
+	atomic_u64_store_release(&record.done, n);
+}
+
 void gcstats_init(void)
 {
-	state.init_now = state.last_now = nanotime();
-	state.last_cpu = gcstats_cpu();
+	state.init_now = state.accounts.last.now = nanotime();
+	state.accounts.last.cpu = gcstats_cpu();
+	record_publish();
 }
 
 uint64_t gcstats_age(uint64_t now)
@@ -75,6 +140,7 @@ void gcstats_reset(void)
 	memset(&gcstats, 0, sizeof gcstats);
 	memset(&record, 0, sizeof record);
 	memset(&state, 0, sizeof state);
+	memset(&told, 0, sizeof told);
 }
 
 uint64_t gcstats_cpu(void)
@@ -109,29 +175,25 @@ static uint64_t since_last(const atomic_u64 *sum, uint64_t *last)
 	return more;
 }
 
-// take_scavenged returns the CPU time of scavengers since the last call.
-static uint64_t take_scavenged(enum gcstats_scavenger who)
+// interval returns the time since the last accounting, and takes the CPU time
+// of scavengers since then.  It ends at now, when the process had used cpu.
+static struct cpustats_interval interval(struct clocks *last, uint64_t now,
+					 uint64_t cpu)
 {
-	return since_last(&gcstats.scavenge[who], &state.last_scavenge[who]);
+	return (struct cpustats_interval){
+	    .nprocs = (uint32_t)settings.max_procs,
+	    .wall = base_sub_sat(now, last->now),
+	    .cpu = base_sub_sat(cpu, last->cpu),
+	    .scavenge = {since_last(&gcstats.scavenge[GCSTATS_ASSIST],
+				    &last->scavenge[GCSTATS_ASSIST]),
+			 since_last(&gcstats.scavenge[GCSTATS_BACKGROUND],
+				    &last->scavenge[GCSTATS_BACKGROUND])},
+	};
 }
 
 uint64_t gcstats_take_released(enum gcstats_scavenger who)
 {
 	return since_last(&gcstats.released[who], &state.last_released[who]);
-}
-
-static void record_publish(void)
-{
-	uint64_t copy[WORDS];
-	uint64_t n = atomic_u64_load_relaxed(&record.done) + 1;
-
-	memcpy(copy, &state.cycles, sizeof copy);
-	// These releases pair with the acquires in gcstats_read_cycles: a
-	// reader that sees any word below also sees begun, and reads again.
-	atomic_u64_store_relaxed(&record.begun, n);
-	for (unsigned i = 0; i < WORDS; i++)
-		atomic_u64_store_release(&record.word[i], copy[i]);
-	atomic_u64_store_release(&record.done, n);
 }
 
 static double cpu_fraction(const struct cpustats *c)
@@ -141,25 +203,31 @@ static double cpu_fraction(const struct cpustats *c)
 	return (double)(c->gc_total - c->gc_idle) / (double)c->total;
 }
 
+void gcstats_begin_cycle(uint64_t stopped, uint64_t stopping_cpu, uint64_t cpu)
+{
+	struct clocks *last = &state.accounts.last;
+
+	last->stopped = stopped;
+	last->stopping_cpu = stopping_cpu;
+	last->cpu_begin = cpu;
+	record_publish();
+}
+
 void gcstats_end_cycle(const struct gcstats_cycle *c)
 {
-	struct gcstats_cycles *r = &state.cycles;
-	struct cpustats_interval interval = {
-	    .nprocs = (uint32_t)settings.max_procs,
-	    .wall = base_sub_sat(c->now, state.last_now),
-	    .stopped = c->stopped,
-	    .stopping_cpu = c->stopping_cpu,
-	    .cpu = base_sub_sat(c->cpu_begin, state.last_cpu),
-	    .scavenge = {take_scavenged(GCSTATS_ASSIST),
-			 take_scavenged(GCSTATS_BACKGROUND)},
-	};
+	struct gcstats_cycles *r = &state.accounts.cycles;
+	struct clocks *last = &state.accounts.last;
+	struct cpustats_interval i = interval(last, c->now, c->cpu_begin);
 	double fraction;
 
-	cpustats_add(&r->cpu, &interval);
-	state.last_now = base_max(state.last_now, c->now);
+	i.stopped = c->stopped;
+	i.stopping_cpu = c->stopping_cpu;
+	cpustats_add(&r->cpu, &i);
+	last->now = base_max(last->now, c->now);
 	// The collector's own CPU time inside the stop counts as pause, not as
 	// the mutators'.  A refused clock reads 0.
-	state.last_cpu = base_max(state.last_cpu, c->cpu_end);
+	last->cpu = base_max(last->cpu, c->cpu_end);
+	last->stopped = 0;
 	fraction = cpu_fraction(&r->cpu);
 	memcpy(&r->gc_cpu_fraction, &fraction, sizeof fraction);
 	r->scan_heap = c->scan_heap;
@@ -187,7 +255,8 @@ void gcstats_record_stop(int reason, const struct rt_stop_times *times)
 	histogram_record(&gcstats.total[who], (int64_t)times->total_ns);
 }
 
-void gcstats_read_cycles(struct gcstats_cycles *cycles)
+// record_read copies what was published last, as of one moment.
+static void record_read(struct accounts *a)
 {
 	uint64_t copy[WORDS];
 	uint64_t done;
@@ -202,7 +271,41 @@ void gcstats_read_cycles(struct gcstats_cycles *cycles)
 		// The writer may have lost its processor to this very loop.
 		oscall_yield();
 	}
-	memcpy(cycles, copy, sizeof copy);
+	memcpy(a, copy, sizeof copy);
+}
+
+void gcstats_read_cycles(struct gcstats_cycles *cycles)
+{
+	struct accounts a;
+
+	record_read(&a);
+	*cycles = a.cycles;
+}
+
+void gcstats_read_cpu(struct cpustats *cpu)
+{
+	struct cpustats_interval i;
+	struct accounts a;
+	uint64_t now, used;
+
+	mutex_lock(&heapstats.reader);
+	// The clocks are read before the record.  If a collection ends in
+	// between, the record is newer, and nothing is added to it.  In the
+	// other order all of that collection would count as the host's time.
+	now = nanotime();
+	used = gcstats_cpu();
+	record_read(&a);
+	i = interval(&a.last, now, used);
+	if (a.last.stopped != 0) {
+		i.stopped = base_sub_sat(now, a.last.stopped);
+		i.stopping_cpu = a.last.stopping_cpu;
+		i.cpu = base_sub_sat(a.last.cpu_begin, a.last.cpu);
+	}
+	cpustats_add(&a.cycles.cpu, &i);
+	cpustats_follow(&told, &a.cycles.cpu);
+	*cpu = told;
+	RT_CHECK(cpustats_check(cpu));
+	mutex_unlock(&heapstats.reader);
 }
 
 double gcstats_fraction(const struct gcstats_cycles *cycles)
@@ -234,7 +337,7 @@ void gcstats_read_stopped(struct gcstats_cycles *cycles,
 #ifdef RT_TEST
 void gcstats_count_from(uint64_t n)
 {
-	state.cycles.num_gc = state.cycles.num_forced_gc = n;
+	state.accounts.cycles.num_gc = state.accounts.cycles.num_forced_gc = n;
 	atomic_u64_store_relaxed(&gcstats.pauses.begun, n);
 	atomic_u64_store_relaxed(&gcstats.pauses.count, n);
 	cyclering_count_from(&cyclering, n);
@@ -242,9 +345,8 @@ void gcstats_count_from(uint64_t n)
 }
 #endif
 
-// check_cpu checks the identities of CPU time.  Both sides are sums modulo
-// 2^64, so they are equal even after a wrap.
-static const char *check_cpu(const struct cpustats *c)
+// Both sides are sums modulo 2^64, so they are equal even after a wrap.
+const char *cpustats_check(const struct cpustats *c)
 {
 	if (c->gc_assist != 0 || c->gc_dedicated != 0 || c->gc_idle != 0)
 		return "CPU time is counted for marking that does not exist";
@@ -263,7 +365,7 @@ const char *gcstats_cycles_check(const struct gcstats_cycles *c)
 	// As a difference, since both may have wrapped.
 	if ((c->num_gc - c->num_forced_gc) >> 63 != 0)
 		return "more collections were forced than run";
-	return check_cpu(&c->cpu);
+	return cpustats_check(&c->cpu);
 }
 
 const char *gcstats_check(const struct gcstats *g)
@@ -272,7 +374,8 @@ const char *gcstats_check(const struct gcstats *g)
 
 	if (wrong)
 		return wrong;
-	if (atomic_u64_load_relaxed(&g->pauses.count) != state.cycles.num_gc)
+	if (atomic_u64_load_relaxed(&g->pauses.count) !=
+	    state.accounts.cycles.num_gc)
 		return "number of pauses differs from that of collections";
-	return gcstats_cycles_check(&state.cycles);
+	return gcstats_cycles_check(&state.accounts.cycles);
 }

@@ -4,9 +4,15 @@
 // the pause histograms of sched (proc.go).
 //
 // Only the thread that has the right to stop the world writes, except for the
-// time of scavengers.  Readers need no lock.  They copy the cycle record until
-// the copy is of one moment; pausering.h and histogram.h say how the rest is
-// read.
+// time of scavengers.  Readers of the cycle record need no lock: they copy it
+// until the copy is of one moment.  pausering.h and histogram.h say how the
+// rest is read.
+//
+// Between collections the CPU time goes on.  A live reader adds to the record
+// the time since the last collection.  What it adds is provisional: time in
+// which threads wait for a stop looks idle, and a scavenger's step looks like
+// the host's work until it has ended.  So readers keep, under a lock, what the
+// last of them was told, and no class falls (cpustats_follow).
 #ifndef RUNTIME_WORLD_GCSTATS_H
 #define RUNTIME_WORLD_GCSTATS_H
 
@@ -14,10 +20,9 @@
 #include "runtime/world/pausering.h"
 #include "runtime/world/stw.h"
 
-// CPU time in ns since the heap began, as of the end of the last collection.
-// Identities, exact: gc_total = assist + dedicated + idle + pause;
-// scavenge_total = its two parts; total = gc_total + scavenge_total + idle +
-// user.
+// CPU time in ns since the heap began.  Identities, exact: gc_total = assist +
+// dedicated + idle + pause; scavenge_total = its two parts; total = gc_total +
+// scavenge_total + idle + user.
 struct cpustats {
 	uint64_t gc_assist;    // 0: allocating threads do not mark
 	uint64_t gc_dedicated; // 0: no concurrent marking
@@ -28,7 +33,7 @@ struct cpustats {
 	uint64_t scavenge_background;
 	uint64_t scavenge_total;
 	uint64_t idle;	// processor time that the process did not use
-	uint64_t user;	// the rest
+	uint64_t user;	// the rest, including sweeping beside the threads
 	uint64_t total; // processors x wall time
 };
 
@@ -45,6 +50,17 @@ struct cpustats_interval {
 // cpustats_add adds one interval to *c.  It is pure arithmetic, and nothing in
 // it becomes negative.
 void cpustats_add(struct cpustats *c, const struct cpustats_interval *i);
+
+// cpustats_follow brings *c to the time of *exact.  No class falls, and total
+// becomes that of *exact if that is more.  A class that is ahead of *exact
+// stays as it is until *exact has caught up; classes that are behind share the
+// new time.  So the identities hold, and *c becomes *exact as soon as no class
+// is ahead.  It is pure arithmetic.
+void cpustats_follow(struct cpustats *c, const struct cpustats *exact);
+
+// cpustats_check returns NULL if the identities hold and what this version does
+// not have is 0, otherwise what does not.
+const char *cpustats_check(const struct cpustats *c);
 
 // The record of finished collections.  It has words only, because it is copied
 // word by word.
@@ -88,13 +104,17 @@ void gcstats_reset(void);
 
 // gcstats_cpu returns the CPU time of the process in ns, including threads that
 // were never attached.  In the child of a fork it includes the parent's time
-// before the fork.  The caller must be attached, or have the world stopped, or
-// the heap must not be ready yet.
+// before the fork.  Any thread may call it.
 uint64_t gcstats_cpu(void);
 
 // The child of a fork calls gcstats_fork_child.  cpu is what gcstats_cpu
 // returned before the fork.
 void gcstats_fork_child(uint64_t cpu);
+
+// gcstats_begin_cycle notes for live readers that a collection has stopped the
+// world: the nanotime when all were stopped, the CPU time in ns for which
+// threads waited until then, and gcstats_cpu then.  The world must be stopped.
+void gcstats_begin_cycle(uint64_t stopped, uint64_t stopping_cpu, uint64_t cpu);
 
 // What a collection passes to gcstats_end_cycle.
 struct gcstats_cycle {
@@ -137,6 +157,11 @@ void gcstats_read_stopped(struct gcstats_cycles *cycles,
 
 // gcstats_read_cycles copies the record alone.
 void gcstats_read_cycles(struct gcstats_cycles *cycles);
+
+// gcstats_read_cpu returns the CPU time as of now, even in the stop of a
+// collection.  No class is ever less than in the result of an earlier call. Any
+// thread may call it.  It waits at most for another live reader.
+void gcstats_read_cpu(struct cpustats *cpu);
 
 // gcstats_fraction returns gc_cpu_fraction as a number from 0 to 1.
 double gcstats_fraction(const struct gcstats_cycles *cycles);

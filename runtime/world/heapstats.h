@@ -81,7 +81,7 @@ struct heapstats {
 	RT_CACHE_ALIGNED struct heapstats_delta slots[HEAPSTATS_SLOTS];
 	RT_CACHE_ALIGNED atomic_u32 gen; // the slot that takes changes
 	struct mutex no_p;		 // writers without a P; the move of gen
-	struct mutex reader;		 // one reader folds or sums
+	struct mutex reader; // one reader folds, sums, or reads CPU time
 };
 
 RT_GLOBAL struct heapstats heapstats;

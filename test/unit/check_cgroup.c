@@ -8,6 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "runtime/os/oscall.h"
+#include "gc/cycle/pacer.h"
 #include "gc/cycle/worker.h"
 #include "runtime/world/proc.h"
 #include "test/harness/heap.h"
@@ -213,6 +215,52 @@ TEST(limit_of_processors_bounds_the_helpers)
 	start(1);
 	atomic_u32_store_relaxed(&workers.cpus, 1);
 	ck_assert_uint_eq(helpers(), 0);
+}
+
+// The bucket of gc_cpu_limit is that of the processors that the process has.
+static uint64_t bucket(void)
+{
+	ck_assert_int_eq(rt_gc(), RT_OK);
+	return pacer.limiter.capacity / LIMITER_CAPACITY;
+}
+
+TEST(limiter_counts_real_processors)
+{
+	rt_config c = heap_config(HEAP_QUIET);
+	uint64_t mask = oscall_nprocs();
+	struct cgroup limit;
+
+	cgroup_self(&limit);
+	c.max_procs = 4096;
+	heap_start(c);
+	ck_assert_uint_ge(mask, 1);
+	ck_assert_uint_eq(bucket(), base_min(mask, 4096));
+	pacer_note_processors((uint32_t)mask + 1);
+	ck_assert_uint_eq(bucket(), base_min(mask, 4096));
+	pacer_note_processors(1);
+	ck_assert_uint_eq(bucket(), 1);
+	ck_assert_int_eq(rt_fini(), RT_OK);
+	c.max_procs = 1;
+	heap_start(c);
+	ck_assert_uint_eq(bucket(), 1);
+	ck_assert_int_eq(rt_fini(), RT_OK);
+	c.max_procs = 4096;
+	c.cgroup = 2;
+	heap_start(c);
+	ck_assert_uint_eq(bucket(), base_min(mask, limit.cpus));
+}
+
+// It learns of the limit of the groups when that is read for helpers.
+TEST(limiter_learns_of_the_groups)
+{
+	struct cgroup c;
+
+	cgroup_self(&c);
+	start(1);
+	ck_assert_uint_eq(atomic_u32_load_relaxed(&pacer.processors), 0);
+	helpers();
+	ck_assert_uint_eq(atomic_u32_load_relaxed(&pacer.processors),
+			  base_min(c.cpus, 4));
 }
 
 TEST(limit_is_read_when_helpers_are_made)

@@ -24,8 +24,12 @@ static bool identities_hold(const struct cpustats *c)
 static bool falls(const struct cpustats *was, const struct cpustats *is)
 {
 	return is->gc_pause < was->gc_pause || is->gc_total < was->gc_total ||
-	       is->idle < was->idle || is->user < was->user ||
-	       is->total < was->total ||
+	       is->gc_assist < was->gc_assist ||
+	       is->gc_dedicated < was->gc_dedicated ||
+	       is->gc_idle < was->gc_idle || is->idle < was->idle ||
+	       is->user < was->user || is->total < was->total ||
+	       is->scavenge_assist < was->scavenge_assist ||
+	       is->scavenge_background < was->scavenge_background ||
 	       is->scavenge_total < was->scavenge_total;
 }
 
@@ -56,6 +60,96 @@ TEST(cpu_time_adds_up_and_never_falls)
 		    c.total != was.total + i.wall * i.nprocs)
 			ck_abort_msg("interval %d", n);
 	}
+}
+
+// random_cpu adds to *c a time that is shared out at random, perhaps to take
+// some from one class for another.
+static void random_cpu(struct cpustats *c, struct rng *r)
+{
+	uint64_t *const classes[] = {
+	    &c->gc_assist,
+	    &c->gc_dedicated,
+	    &c->gc_idle,
+	    &c->gc_pause,
+	    &c->scavenge_assist,
+	    &c->scavenge_background,
+	    &c->idle,
+	    &c->user,
+	};
+	enum { N = RT_ARRAY_LEN(classes) };
+	uint64_t *from = classes[rng_below(r, N)];
+	uint64_t *to = classes[rng_below(r, N)];
+	uint64_t moved = rng_below(r, 1 + rng_below(r, 1 + *from));
+
+	*from -= moved;
+	*to += moved;
+	for (unsigned n = 0; n < rng_below(r, N); n++)
+		*classes[rng_below(r, N)] += rng_below(r, 1000);
+	c->total = 0;
+	for (unsigned n = 0; n < N; n++)
+		c->total += *classes[n];
+	c->gc_total = c->gc_assist + c->gc_dedicated + c->gc_idle + c->gc_pause;
+	c->scavenge_total = c->scavenge_assist + c->scavenge_background;
+}
+
+static bool same_cpu(const struct cpustats *a, const struct cpustats *b)
+{
+	return !falls(a, b) && !falls(b, a);
+}
+
+// What live readers are told never falls, has the identities and all the time
+// there was, and is exact as soon as nothing more is taken away.
+TEST(what_readers_are_told_follows_and_never_falls)
+{
+	struct cpustats told = {0}, exact = {0};
+	struct rng r;
+
+	rng_init(&r, "follow");
+	for (int n = 0; n < 200000; n++) {
+		struct cpustats was = told;
+		bool fell;
+
+		random_cpu(&exact, &r);
+		fell = falls(&was, &exact);
+		cpustats_follow(&told, &exact);
+		if (!identities_hold(&told) || falls(&was, &told) ||
+		    told.total != exact.total ||
+		    (!fell && !same_cpu(&told, &exact)))
+			ck_abort_msg("step %d", n);
+	}
+}
+
+// By hand: the readers saw 10 ns idle in which a thread waited for a stop.
+TEST(a_class_that_is_ahead_waits_for_the_others)
+{
+	struct cpustats c = {.idle = 60, .user = 40, .total = 100};
+	struct cpustats exact = {.gc_pause = 10,
+				 .gc_total = 10,
+				 .idle = 50,
+				 .user = 44,
+				 .total = 104};
+
+	cpustats_follow(&c, &exact);
+	ck_assert_uint_eq(c.gc_pause, 4);
+	ck_assert_uint_eq(c.gc_total, 4);
+	ck_assert_uint_eq(c.idle, 60);
+	ck_assert_uint_eq(c.user, 40);
+	ck_assert_uint_eq(c.total, 104);
+	exact.idle += 20;
+	exact.total += 20;
+	cpustats_follow(&c, &exact);
+	ck_assert(same_cpu(&c, &exact));
+	exact.gc_pause = exact.gc_total = 5;
+	exact.user += 9;
+	exact.total += 4;
+	cpustats_follow(&c, &exact);
+	ck_assert_uint_eq(c.gc_pause, 10);
+	ck_assert_uint_eq(c.idle, 70);
+	ck_assert_uint_eq(c.user, 48);
+	exact = (struct cpustats){.idle = 70, .user = 30, .total = 100};
+	cpustats_follow(&c, &exact);
+	ck_assert_uint_eq(c.total, 128);
+	ck_assert(identities_hold(&c));
 }
 
 // Numbers that wrap still add up, as numbers modulo 2^64 do.
@@ -455,7 +549,7 @@ static bool near(double a, double b)
 // say, and nothing falls.
 TEST(the_cpu_of_collections_adds_up)
 {
-	double was[CPU_CLASSES] = {0}, is[CPU_CLASSES];
+	double was[CPU_CLASSES] = {0}, is[CPU_CLASSES], before;
 	rt_memstats m;
 
 	heap_begin();
@@ -464,6 +558,8 @@ TEST(the_cpu_of_collections_adds_up)
 
 		while (nanotime() < end)
 			rt_alloc(200);
+		read_cpu(is);
+		before = is[TOTAL];
 		rt_gc();
 		rt_read_memstats(&m);
 		read_cpu(is);
@@ -475,13 +571,174 @@ TEST(the_cpu_of_collections_adds_up)
 						 is[GC_IDLE] + is[GC_PAUSE]));
 		ck_assert(near(is[TOTAL], is[GC_TOTAL] + is[SCAVENGE_TOTAL] +
 					      is[IDLE] + is[USER]));
-		ck_assert(near(m.gc_cpu_fraction,
-			       (is[GC_TOTAL] - is[GC_IDLE]) / is[TOTAL]));
+		// The fraction is as of the end of the collection; since then
+		// only the total has grown.
+		ck_assert(m.gc_cpu_fraction * is[TOTAL] * (1 + 1e-9) >=
+			  is[GC_TOTAL] - is[GC_IDLE]);
+		ck_assert(m.gc_cpu_fraction * before * (1 - 1e-9) <=
+			  is[GC_TOTAL] - is[GC_IDLE]);
 		ck_assert(m.gc_cpu_fraction > 0 && m.gc_cpu_fraction < 1);
 		// A pause stops every processor, so it is at most all time.
 		ck_assert(is[GC_PAUSE] <= is[TOTAL]);
 		ck_assert(is[USER] > 0);
 	}
+}
+
+// ---- live reads ----
+
+// pass returns when the clock shows another time.
+static void pass(void)
+{
+	uint64_t begin = nanotime();
+
+	while (nanotime() == begin)
+		;
+}
+
+// Without a collection the total grows by the time that passes, on each
+// processor.
+TEST(cpu_time_goes_on_without_a_collection)
+{
+	struct cpustats was, is;
+	uint64_t first, last, begin;
+	double seconds[CPU_CLASSES];
+
+	heap_begin();
+	first = nanotime();
+	gcstats_read_cpu(&was);
+	begin = nanotime();
+	pass();
+	last = nanotime();
+	gcstats_read_cpu(&is);
+	ck_assert(identities_hold(&was) && identities_hold(&is));
+	ck_assert(!falls(&was, &is));
+	ck_assert_uint_ge(is.total - was.total,
+			  (uint64_t)settings.max_procs * (last - begin));
+	ck_assert_uint_le(is.total - was.total,
+			  (uint64_t)settings.max_procs * (nanotime() - first));
+	ck_assert_uint_eq(is.gc_total + is.scavenge_total, 0);
+	read_cpu(seconds);
+	ck_assert_double_ge(seconds[TOTAL] * 1e9 + 1, (double)is.total);
+}
+
+static struct cpustats in_stop[2];
+
+static void read_in_stop(rt_tracer *t, void *arg)
+{
+	(void)t;
+	gcstats_read_cpu(&in_stop[0]);
+	pass();
+	gcstats_read_cpu(&in_stop[1]);
+	(void)arg;
+}
+
+// In the stop of a collection every processor's time is pause, even while the
+// stop lasts.
+TEST(a_pause_grows_while_it_lasts)
+{
+	struct cpustats *was = &in_stop[0], *is = &in_stop[1], after;
+
+	heap_begin();
+	pass();
+	ck_assert_int_eq(rt_roots_add_fn(read_in_stop, NULL, NULL), RT_OK);
+	ck_assert_int_eq(rt_gc(), RT_OK);
+	gcstats_read_cpu(&after);
+	ck_assert(identities_hold(was) && identities_hold(is));
+	ck_assert_uint_ge(was->gc_pause, 1);
+	ck_assert_uint_gt(is->gc_pause, was->gc_pause);
+	ck_assert_uint_eq(is->gc_pause - was->gc_pause, is->total - was->total);
+	ck_assert_uint_eq(is->user, was->user);
+	ck_assert_uint_eq(is->idle, was->idle);
+	ck_assert(!falls(is, &after));
+}
+
+static void use_hours_in_stop(rt_tracer *t, void *arg)
+{
+	(void)t, (void)arg;
+	gcstats_fork_child(HOURS(1000));
+	gcstats_read_cpu(&in_stop[0]);
+}
+
+// What the process uses in the stop is not the host's even before the stop has
+// ended.  There are more processors than the host could keep busy.
+TEST(what_a_stop_uses_is_not_the_hosts)
+{
+	rt_config c = heap_config(HEAP_QUIET);
+
+	c.max_procs = 1024;
+	c.gc_threads = 0;
+	heap_start(c);
+	pass();
+	ck_assert_int_eq(rt_roots_add_fn(use_hours_in_stop, NULL, NULL), RT_OK);
+	ck_assert_int_eq(rt_gc(), RT_OK);
+	ck_assert_uint_gt(in_stop[0].idle, 0);
+	ck_assert(identities_hold(&in_stop[0]));
+}
+
+// A scavenger's time counts when its step has ended.
+TEST(a_step_of_the_scavenger_counts_at_once, .n = 2)
+{
+	const enum gcstats_scavenger who =
+	    _i ? GCSTATS_BACKGROUND : GCSTATS_ASSIST;
+	uint64_t before = oscall_thread_cpu(0), ns;
+	struct cpustats is;
+
+	heap_begin();
+	while (oscall_thread_cpu(0) < before + 100000)
+		;
+	before = oscall_thread_cpu(0);
+	while (oscall_thread_cpu(0) < before + 100000)
+		;
+	ns = gcstats_scavenged(who, 0, before);
+	gcstats_read_cpu(&is);
+	ck_assert_uint_eq(is.scavenge_total, ns);
+	ck_assert_uint_eq(_i ? is.scavenge_background : is.scavenge_assist, ns);
+	ck_assert(identities_hold(&is));
+}
+
+// What each reader was told last.
+static struct cpustats lasts[READERS];
+
+static const char *read_live(struct reader *r)
+{
+	struct cpustats *last = &lasts[r - readers], is;
+
+	gcstats_read_cpu(&is);
+	if (!identities_hold(&is))
+		return "CPU time does not add up";
+	if (falls(last, &is))
+		return "CPU time went back";
+	*last = is;
+	return NULL;
+}
+
+enum { LIVE_ROUNDS = RT_TSAN ? 200 : 1000 };
+
+static void work_live(void)
+{
+	struct rng r;
+
+	rng_init(&r, "live");
+	readers_await(1);
+	for (int n = 0; n < LIVE_ROUNDS; n++) {
+		uint64_t before = oscall_thread_cpu(0);
+
+		for (uint64_t i = rng_below(&r, 200); i > 0; i--)
+			rt_alloc(1 + rng_below(&r, 2000));
+		gcstats_scavenged(rng_below(&r, 2) ? GCSTATS_BACKGROUND
+						   : GCSTATS_ASSIST,
+				  0, before);
+		if (rng_below(&r, 2))
+			rt_gc();
+		if (rng_below(&r, 8) == 0)
+			sleep_ns(rng_below(&r, 100000));
+	}
+}
+
+TEST(no_class_goes_back_while_others_collect)
+{
+	heap_begin();
+	readers_run(read_live, work_live);
 }
 
 // ---- histograms ----
@@ -761,10 +1018,10 @@ static void check_times(const rt_stop_times *t)
 static void check_cpu(uint64_t begun)
 {
 	uint64_t nprocs = heap_metric("/sched/gomaxprocs:threads");
-	double there_was = 1e-9 * (double)(nprocs * (nanotime() - begun));
-	double cpu[CPU_CLASSES];
+	double cpu[CPU_CLASSES], there_was;
 
 	read_cpu(cpu);
+	there_was = 1e-9 * (double)(nprocs * (nanotime() - begun));
 	ck_assert_double_le(cpu[TOTAL], there_was);
 }
 

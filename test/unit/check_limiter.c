@@ -63,6 +63,33 @@ TEST(no_time_changes_nothing)
 	ck_assert_uint_eq(l.fill, CAPACITY);
 }
 
+// 14 processors are configured, the process has 2: full collections limit after
+// 2 s of their time instead of 14 s.
+TEST(fewer_processors_are_a_smaller_bucket)
+{
+	const uint64_t second = UINT64_C(1000000000);
+
+	limiter_shrink(&l, CORES + 1);
+	ck_assert_uint_eq(l.capacity, CORES * second);
+	limiter_shrink(&l, 2);
+	ck_assert_uint_eq(l.capacity, 2 * second);
+	ck_assert(!limiter_add(&l, 2 * second - 1, 0));
+	ck_assert(limiter_add(&l, 1, 0));
+	limiter_shrink(&l, 3);
+	ck_assert_uint_eq(l.capacity, 2 * second);
+}
+
+// What was in the bucket is not lost: it may be more than it holds now.
+TEST(a_smaller_bucket_keeps_what_is_in_it)
+{
+	limiter_add(&l, CAPACITY - 1, 0);
+	limiter_shrink(&l, 1);
+	ck_assert_uint_eq(l.fill, CAPACITY - 1);
+	ck_assert(limiter_add(&l, 0, 1));
+	ck_assert_uint_eq(l.fill, CAPACITY - 2);
+	ck_assert(!limiter_add(&l, 0, CAPACITY - 1 - LIMITER_CAPACITY));
+}
+
 // A stop that is longer than the bucket is paid for.
 TEST(what_is_beyond_it_is_a_debt)
 {

@@ -46,8 +46,9 @@ static void setup(void)
 	    .scan_globals = 3,
 	    .past_end_objects = 9,
 	    .helped_objects = 11,
-	    .cpu = {1, 2, 4, 8, 15, 16, 32, 48, 64, 128, 255},
 	};
+	snapshot.cpu =
+	    (struct cpustats){1, 2, 4, 8, 15, 16, 32, 48, 64, 128, 255};
 	snapshot.stacks_sys = 1 << 10;
 	snapshot.mspan_sys = 1 << 12;
 	snapshot.mspan_inuse = 1 << 11;
@@ -57,6 +58,8 @@ static void setup(void)
 	snapshot.gc_misc_sys = 1 << 17;
 	snapshot.other_sys = 1 << 18;
 	snapshot.heap_goal = 12345;
+	snapshot.heap_used = 54321;
+	snapshot.phase = 2;
 	snapshot.heap_marked = 6789;
 	snapshot.gc_percent = 150;
 	snapshot.memory_limit = INT64_MAX;
@@ -237,6 +240,9 @@ TEST(heap_counts_are_sums_over_classes)
 	ck_assert_uint_eq(u64_of("/gc/heap/frees:bytes"), free_bytes);
 	ck_assert_uint_eq(u64_of("/gc/heap/objects:objects"), allocs - frees);
 	ck_assert_uint_eq(u64_of("/gc/heap/tiny/allocs:objects"), 555);
+	ck_assert_uint_eq(u64_of("/gc/heap/trigger:bytes"), 12345);
+	ck_assert_uint_eq(u64_of("/gc/heap/used:bytes"), 54321);
+	ck_assert_uint_eq(u64_of("/gc/phase:state"), 2);
 	ck_assert_uint_eq(u64_of("/gc/heap/goal:bytes"), 12345);
 	ck_assert_uint_eq(u64_of("/gc/heap/live:bytes"), 6789);
 }
@@ -411,8 +417,10 @@ TEST(cumulative_metrics_are_those_that_never_fall)
 	    "/gc/gogc:percent",	      "/gc/gomemlimit:bytes",
 	    "/gc/heap/goal:bytes",    "/gc/heap/live:bytes",
 	    "/gc/heap/max:bytes",     "/gc/heap/objects:objects",
-	    "/gc/scan/globals:bytes", "/gc/scan/heap:bytes",
-	    "/gc/scan/stack:bytes",   "/gc/scan/total:bytes",
+	    "/gc/heap/trigger:bytes", "/gc/heap/used:bytes",
+	    "/gc/phase:state",	      "/gc/scan/globals:bytes",
+	    "/gc/scan/heap:bytes",    "/gc/scan/stack:bytes",
+	    "/gc/scan/total:bytes",
 	};
 	size_t nlevels = 0;
 

@@ -1,5 +1,6 @@
 // rt_heap_live is exact when all caches were flushed, and otherwise as near as
 // its header says, with several kinds and several threads.
+#include "runtime/world/stw.h"
 #include "test/harness/kind.h"
 #include "test/harness/thread.h"
 
@@ -32,6 +33,109 @@ TEST(live_bytes_are_those_found_alive_and_newer)
 	ck_assert_int_eq(rt_roots_remove(kept, kept + 1), RT_OK);
 	ck_assert_int_eq(rt_fini(), RT_OK);
 	ck_assert_uint_eq(rt_heap_live(), 0);
+}
+
+// ---- what a collection waits for ----
+
+static void *read_used(void *arg)
+{
+	uint64_t *n = arg;
+
+	n[0] = heap_metric("/gc/heap/used:bytes");
+	n[1] = heap_metric("/gc/heap/trigger:bytes");
+	n[2] = heap_metric("/gc/heap/goal:bytes");
+	return NULL;
+}
+
+// A thread that is not attached sees how near the next collection is, and that
+// it comes when the trigger is reached.
+TEST(a_monitor_sees_the_next_collection_come)
+{
+	uint64_t n[3];
+	rt_memstats m;
+
+	heap_start_exact(heap_config(100));
+	must(rt_gc());
+	rt_alloc_noscan(1 << 20);
+	must(rt_adjust_external(1234));
+	ck_assert_ptr_nonnull(rt_stack_alloc(64 << 10));
+	join_thread(start_thread(read_used, n));
+	ck_assert_uint_eq(n[0], rt_heap_live() + 1234 + (64 << 10));
+	ck_assert_uint_eq(n[1], n[2]);
+	must(rt_read_memstats_live(&m));
+	ck_assert_uint_eq(n[1], m.next_gc);
+	ck_assert_uint_eq(m.num_gc, 1);
+	must(rt_adjust_external((int64_t)(n[1] - n[0])));
+	join_thread(start_thread(read_used, n));
+	ck_assert_uint_ge(n[0], n[1]);
+	rt_alloc_noscan(1 << 20);
+	must(rt_read_memstats_live(&m));
+	ck_assert_uint_eq(m.num_gc, 2);
+	must(rt_set_gc_percent(-1, NULL));
+	ck_assert_uint_eq(heap_metric("/gc/heap/trigger:bytes"), UINT64_MAX);
+}
+
+// ---- a thread that has detached ----
+
+enum { DETACHED_SMALL = 1000, DETACHED_TINY = 77 };
+
+static void *allocate_and_detach(void *arg)
+{
+	uint64_t *bytes = arg;
+
+	must(rt_thread_attach(RT_THREAD_EXACT));
+	for (unsigned i = 0; i < DETACHED_SMALL; i++)
+		*bytes +=
+		    rt_size(i % 2 ? rt_alloc(1 + i) : rt_alloc_noscan(16 + i));
+	for (unsigned i = 0; i < DETACHED_TINY; i++)
+		ck_assert_ptr_nonnull(rt_alloc_noscan(1));
+	*bytes += rt_size(rt_alloc(100000));
+	must(rt_thread_detach());
+	return NULL;
+}
+
+struct seen {
+	rt_memstats m;
+	uint64_t live, objects, bytes, tiny;
+};
+
+static void *see(void *arg)
+{
+	struct seen *s = arg;
+
+	must(rt_read_memstats_live(&s->m));
+	s->live = rt_heap_live();
+	s->objects = heap_metric("/gc/heap/allocs:objects");
+	s->bytes = heap_metric("/gc/heap/allocs:bytes");
+	s->tiny = heap_metric("/gc/heap/tiny/allocs:objects");
+	return NULL;
+}
+
+// All that a thread has allocated is in the live reads of other threads when it
+// has detached, without a stop.  Of the tiny objects 16 share a slot;
+// the first of them counts as the slot.
+TEST(live_reads_have_all_of_a_thread_that_detached)
+{
+	const uint64_t slots = (DETACHED_TINY + 15) / 16;
+	struct seen before, after;
+	uint64_t bytes = 0, objects = DETACHED_SMALL + 1 + slots;
+	uint64_t stops;
+
+	heap_start_exact(heap_config(HEAP_QUIET));
+	stops = atomic_u32_load_relaxed(&world.sema.next);
+	join_thread(start_thread(see, &before));
+	join_thread(start_thread(allocate_and_detach, &bytes));
+	join_thread(start_thread(see, &after));
+	bytes += slots * 16;
+	ck_assert_uint_eq(atomic_u32_load_relaxed(&world.sema.next), stops);
+	ck_assert_uint_eq(after.m.num_gc, 0);
+	ck_assert_uint_eq(after.objects - before.objects, objects);
+	ck_assert_uint_eq(after.bytes - before.bytes, bytes);
+	ck_assert_uint_eq(after.tiny - before.tiny, DETACHED_TINY - slots);
+	ck_assert_uint_eq(after.m.mallocs - before.m.mallocs,
+			  objects + DETACHED_TINY - slots);
+	ck_assert_uint_eq(after.m.heap_alloc - before.m.heap_alloc, bytes);
+	ck_assert_uint_eq(after.live - before.live, bytes);
 }
 
 // ---- several kinds and threads ----

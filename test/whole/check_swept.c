@@ -4,6 +4,7 @@
 
 #include "runtime/os/nanotime.h"
 #include "runtime/os/oscall.h"
+#include "runtime/world/gcstats.h"
 #include "gc/cycle/pacer.h"
 #include "gc/cycle/scavenger.h"
 #include "gc/cycle/swept.h"
@@ -84,6 +85,64 @@ TEST(rt_gc_returns_when_all_is_swept)
 	must(rt_gc());
 	ck_assert(swept_over());
 	heap_healthy();
+}
+
+// ---- the phase ----
+
+static uint64_t phase(void)
+{
+	return heap_metric("/gc/phase:state");
+}
+
+static uint64_t phase_marking;
+
+static void note_phase(rt_tracer *t, void *arg)
+{
+	(void)t, (void)arg;
+	phase_marking = phase();
+}
+
+static void *note_phase_unattached(void *arg)
+{
+	*(uint64_t *)arg = phase();
+	return NULL;
+}
+
+// A live read tells where the collection is, on any thread.
+TEST(a_live_read_tells_the_phase)
+{
+	uint64_t elsewhere = 9;
+
+	ck_assert_uint_eq(phase(), 2);
+	join_thread(start_thread(note_phase_unattached, &elsewhere));
+	ck_assert_uint_eq(elsewhere, 2);
+	while (swept_slice(proc_self()))
+		;
+	ck_assert(swept_over());
+	ck_assert_uint_eq(phase(), 0);
+	must(rt_roots_add_fn(note_phase, NULL, NULL));
+	must(rt_gc());
+	ck_assert_uint_eq(phase_marking, 1);
+	ck_assert_uint_eq(phase(), 0);
+}
+
+// ---- its processor time ----
+
+// As in Go, sweeping beside the threads is the host's time: it is neither that
+// of collections nor that of scavenging.
+TEST(sweeping_beside_the_threads_is_user_time)
+{
+	struct cpustats before, after;
+
+	gcstats_read_cpu(&before);
+	while (swept_slice(proc_self()))
+		;
+	ck_assert(swept_over());
+	gcstats_read_cpu(&after);
+	ck_assert_uint_ne(before.gc_total, 0);
+	ck_assert_uint_eq(after.gc_total, before.gc_total);
+	ck_assert_uint_eq(after.scavenge_total, 0);
+	ck_assert_uint_gt(after.user, before.user);
 }
 
 // ---- those that look at the whole heap ----
