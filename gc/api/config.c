@@ -60,15 +60,5 @@ int rt_fini(void)
 
 	if (!error && drops_runs(proc_self()))
 		error = door_answer(RT_EBUSY);
-	if (error)
-		return error;
-	stw_acquire(proc_self());
-	// This test must come while the heap exists: a thread that exits
-	// meanwhile must still be able to detach.
-	if (atomic_u32_load_relaxed(&procs.attached) == 1)
-		lifetime_end();
-	else
-		error = RT_EBUSY;
-	stw_release();
-	return error;
+	return error ? error : lifetime_end();
 }

@@ -41,7 +41,8 @@ struct libthread {
 bool libthread_start(struct libthread *t, const struct libthread_work *work);
 
 // libthread_join waits for the end of a thread that was started, which must
-// have been told to end.  The caller must not be attached.
+// have been told to end.  The caller must be blocked, because the thread may
+// wait for the end of a stop.
 void libthread_join(const struct libthread *t);
 
 // libthread_check returns NULL if all invariants hold, otherwise what does not.

@@ -14,9 +14,7 @@
 // serves no request for memory.  A thread that asks meanwhile leads next.
 //
 // The thread never waits for the right to lead or to stop the world.  If
-// another thread has either of them, this one tries again later.  rt_fini and a
-// fork hold the right to stop the world, and rt_fini waits for the end of this
-// thread.
+// another thread has either of them, this one tries again later.
 //
 // The thread runs no code of the host but the callbacks that mark.  These find
 // what they find on a thread of the host that collects: the same functions

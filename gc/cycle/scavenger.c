@@ -14,7 +14,7 @@ struct scavenger scavenger;
 
 static bool must_end(void)
 {
-	// Pairs with the store in scavenger_fini.
+	// Pairs with the store in scavenger_dismiss.
 	return atomic_u32_load_acquire(&scavenger.quit) != 0;
 }
 
@@ -77,7 +77,8 @@ static void collect(struct scavturn *turn, struct rt_proc *p,
 {
 	struct periodic *s = &scavenger.periodic;
 
-	if (periodic_collect(s, p)) {
+	// The end of the heap waits for no collection that has not begun.
+	if (!must_end() && periodic_collect(s, p)) {
 		finish_sweep(p);
 		scavturn_collected(turn);
 		*next = release(turn, p);
@@ -133,11 +134,30 @@ static const struct libthread_work scavenging = {
 
 // ---- its beginning ----
 
+bool scavenger_claim(void)
+{
+	// Pairs with the release in scavenger_release.
+	return atomic_u32_cas_acquire(&scavenger.making, 0, 1);
+}
+
+void scavenger_release(void)
+{
+	// Pairs with the acquire in scavenger_claim.
+	atomic_u32_store_release(&scavenger.making, 0);
+}
+
+// start starts the thread.  The caller must have claimed it and be blocked.
+static void start(void)
+{
+	RT_ASSERT(atomic_u32_load_relaxed(&scavenger.making) == 1);
+	if (libthread_start(&scavenger.t, &scavenging))
+		atomic_u32_store_relaxed(&scavenger.runs, 1);
+}
+
 // make makes the thread, unless another thread is doing that.
 static void make(struct rt_proc *p)
 {
-	// Pairs with the release below.
-	if (!atomic_u32_cas_acquire(&scavenger.making, 0, 1))
+	if (!scavenger_claim())
 		return;
 	// A stop must not wait for this thread while it reads files, and while
 	// the new one attaches, which waits for the end of a stop.
@@ -145,13 +165,11 @@ static void make(struct rt_proc *p)
 	proc_block(p);
 	schedpoint(SCHED_SCAVENGER_MAKE);
 	scavenger.nprocs = worker_processors();
-	if (atomic_u32_load_relaxed(&scavenger.runs) == 0 &&
-	    libthread_start(&scavenger.t, &scavenging))
-		atomic_u32_store_relaxed(&scavenger.runs, 1);
+	if (atomic_u32_load_relaxed(&scavenger.runs) == 0)
+		start();
 	proc_unblock(p);
 	context_keep();
-	// Pairs with the acquire above.
-	atomic_u32_store_release(&scavenger.making, 0);
+	scavenger_release();
 }
 
 // ---- for collections ----
@@ -232,15 +250,38 @@ RT_NOINLINE void scavenger_look_again(void)
 	}
 }
 
-void scavenger_fini(void)
+// ---- its end ----
+
+void scavenger_dismiss(void)
 {
-	RT_ASSERT(!proc_self());
+	RT_ASSERT(atomic_u32_load_relaxed(&scavenger.making) == 1);
 	// Pairs with the load in must_end.
 	atomic_u32_store_release(&scavenger.quit, 1);
 	note_wake(&scavenger.call);
 	note_wake(&scavenger.pause);
+}
+
+// Until it is resumed, what would wake it still counts it as running.
+void scavenger_await(void)
+{
 	if (atomic_u32_load_relaxed(&scavenger.runs) != 0)
 		libthread_join(&scavenger.t);
+	atomic_u32_store_relaxed(&scavenger.quit, 0);
+}
+
+void scavenger_resume(void)
+{
+	if (atomic_u32_load_relaxed(&scavenger.runs) == 0)
+		return;
+	atomic_u32_store_relaxed(&scavenger.runs, 0);
+	start();
+	if (atomic_u32_load_relaxed(&scavenger.runs) == 0)
+		// Growth may make it, too.
+		atomic_u64_store_relaxed(&scavenger.grown_at, 0);
+}
+
+void scavenger_fini(void)
+{
 	scavenger = (struct scavenger){.nprocs = 0};
 }
 

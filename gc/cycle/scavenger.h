@@ -22,8 +22,8 @@
 #include "gc/cycle/periodic.h"
 
 struct scavenger {
-	atomic_u32 making; // 1 while a thread makes it
-	atomic_u32 runs;   // 1: it exists; the maker
+	atomic_u32 making; // 1 while a thread makes or ends it
+	atomic_u32 runs;   // 1: it exists; the thread that makes or ends it
 	atomic_u32 timed;  // 1: it looks again by itself; its thread, running
 	atomic_u32 quit;   // 1: it must end
 	atomic_u64 grown_at; // bytes used at which an allocation looks at this
@@ -70,7 +70,21 @@ RT_INLINE void scavenger_freed(void)
 		scavenger_look_again();
 }
 
-// scavenger_fini ends the thread.  The caller must not be attached.
+// scavenger_claim gives the calling thread the sole right to make and end the
+// thread, until scavenger_release or scavenger_fini.  Returns false if another
+// thread has it.
+bool scavenger_claim(void);
+void scavenger_release(void);
+
+// scavenger_dismiss tells the thread to end, and scavenger_await waits until it
+// has.  scavenger_resume makes it again if it existed; if it is refused, the
+// next collection tries again.  The caller must have claimed it, and must be
+// blocked for all but scavenger_dismiss.
+void scavenger_dismiss(void);
+void scavenger_await(void);
+void scavenger_resume(void);
+
+// scavenger_fini forgets the thread, which must have ended, when the heap ends.
 void scavenger_fini(void);
 
 // scavenger_check returns NULL if all invariants hold, otherwise what does not.

@@ -74,7 +74,15 @@ static void provide_huge_pages(uint32_t seen)
 		done++;
 }
 
-// serve answers calls until one tells it to end.
+// must_end tells whether the helpers must end.  That carries nothing else, so
+// it needs no order but that of the call which was made after it.
+static bool must_end(void)
+{
+	return atomic_u32_load_relaxed(&workers.quit) != 0;
+}
+
+// serve answers calls until it must end.  A collection may have called for
+// another task since the call to end.
 static void serve(struct libthread *t, struct rt_proc *p)
 {
 	struct worker *w =
@@ -82,7 +90,7 @@ static void serve(struct libthread *t, struct rt_proc *p)
 	uint32_t seen = 0;
 	enum crew_task task;
 
-	while ((task = crew_wait(&seen)) != CREW_QUIT) {
+	while (task = crew_wait(&seen), !must_end()) {
 		if (task == CREW_MARK)
 			mark_help(&w->marker, p);
 		else if (task == CREW_SWEEP)
@@ -156,7 +164,20 @@ void worker_fork_child(void)
 		w->runs = false;
 	atomic_u32_store_relaxed(&workers.running, 0);
 	atomic_u32_store_relaxed(&workers.making, 0);
+	atomic_u32_store_relaxed(&workers.quit, 0);
 	crew_reset();
+}
+
+bool worker_claim(void)
+{
+	// Pairs with the release in worker_release.
+	return atomic_u32_cas_acquire(&workers.making, 0, 1);
+}
+
+void worker_release(void)
+{
+	// Pairs with the acquires in worker_claim and in check_records.
+	atomic_u32_store_release(&workers.making, 0);
 }
 
 static void make_all(void)
@@ -169,8 +190,7 @@ static void make_all(void)
 // doing that.
 static void make_missing(struct rt_proc *p)
 {
-	// Pairs with the release below.
-	if (enough() || !atomic_u32_cas_acquire(&workers.making, 0, 1))
+	if (enough() || !worker_claim())
 		return;
 	// A stop must not wait for this thread while it reads files, and while
 	// a helper attaches, which waits for the end of a stop.
@@ -187,8 +207,7 @@ static void make_missing(struct rt_proc *p)
 	proc_unblock(p);
 	context_keep();
 	RT_CHECK(workers_check(&workers));
-	// Pairs with the acquires above and in check_records.
-	atomic_u32_store_release(&workers.making, 0);
+	worker_release();
 }
 
 void worker_advise(void)
@@ -204,17 +223,32 @@ void worker_provide(struct rt_proc *p, bool wanted)
 		make_missing(p);
 }
 
-void worker_fini(void)
+void worker_dismiss(void)
 {
+	RT_ASSERT(atomic_u32_load_relaxed(&workers.making) == 1);
+	atomic_u32_store_relaxed(&workers.quit, 1);
 	crew_call(CREW_QUIT);
-	for (struct worker *w = workers.all; w; w = w->next)
+}
+
+void worker_await(void)
+{
+	for (struct worker *w = workers.all; w; w = w->next) {
 		if (w->runs)
 			libthread_join(&w->t);
+		w->runs = false;
+	}
+	atomic_u32_store_relaxed(&workers.running, 0);
+	atomic_u32_store_relaxed(&workers.quit, 0);
+}
+
+void worker_fini(void)
+{
+	RT_ASSERT(atomic_u32_load_relaxed(&workers.running) == 0);
 	workers.all = NULL; // their memory ends with the heap
 	workers.records = 0;
 	atomic_u32_store_relaxed(&workers.cpus, 0);
-	atomic_u32_store_relaxed(&workers.running, 0);
 	crew_reset();
+	worker_release();
 }
 
 const char *worker_check(const struct worker *w)
@@ -230,7 +264,7 @@ static const char *check_records(const struct workers *all)
 {
 	uint32_t running = 0;
 
-	// Pairs with the release in make_missing.  No thread begins to make
+	// Pairs with the release in worker_release.  No thread begins to make
 	// helpers while the world is stopped.
 	if (atomic_u32_load_acquire(&all->making) != 0)
 		return NULL;

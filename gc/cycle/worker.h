@@ -22,8 +22,9 @@ struct worker {
 };
 
 struct workers {
-	atomic_u32 making;  // 1 while a thread makes helpers; it owns the rest
-			    // but cpus
+	atomic_u32 making;  // 1 while a thread makes or ends helpers; it owns
+			    // the rest but cpus
+	atomic_u32 quit;    // 1: all helpers must end
 	atomic_u32 running; // number of helpers
 	struct worker *all;
 	uint32_t records; // records ever made
@@ -34,7 +35,18 @@ struct workers {
 
 RT_GLOBAL struct workers workers;
 
-// worker_fini ends all helpers.  The caller must not be attached.
+// worker_claim gives the calling thread the sole right to make and end helpers,
+// until worker_release or worker_fini.  Returns false if another thread has it.
+bool worker_claim(void);
+void worker_release(void);
+
+// worker_dismiss tells all helpers to end, and worker_await waits until they
+// have.  The caller must have claimed them.  For worker_dismiss it must hold
+// the right to stop the world, and for worker_await it must be blocked.
+void worker_dismiss(void);
+void worker_await(void);
+
+// worker_fini forgets the helpers, which must have ended, when the heap ends.
 void worker_fini(void);
 
 // worker_fork_child drops the helpers in the child of a fork, where they do not

@@ -132,7 +132,7 @@ int attach_thread(uintptr_t lo, uintptr_t hi, unsigned flags)
 	threadstack_find_fake(&stack);
 	p = proc_attach(flags);
 	if (!p)
-		return RT_ENOMEM;
+		return proc_closed() ? RT_ESTATE : RT_ENOMEM;
 	p->context = stack;
 	p->in_region = p->stopper = false;
 	// Only an attached thread may read the table of stacks.

@@ -12,10 +12,11 @@ bool attach_init(void);
 
 // attach_thread attaches the calling thread, whose stack is [lo, hi), or if
 // both are 0 the one that the system names.  It waits while the world is
-// stopped.  Returns RT_OK, RT_ESTATE if the thread is attached, or RT_ENOMEM.
-// Without RT_THREAD_EXACT, returns RT_EINVAL if the caller does not run on that
-// stack, or if the stack that the host has named cannot be read.  If the system
-// refuses to report the bounds, returns its errno, which is positive.
+// stopped.  Returns RT_OK, RT_ESTATE if the thread is attached or the heap has
+// ended meanwhile, or RT_ENOMEM.  Without RT_THREAD_EXACT, returns RT_EINVAL if
+// the caller does not run on that stack, or if the stack that the host has
+// named cannot be read.  If the system refuses to report the bounds, returns
+// its errno, which is positive.
 int attach_thread(uintptr_t lo, uintptr_t hi, unsigned flags);
 
 // attach_answer turns what attach_thread returned into the result of a public

@@ -2,6 +2,7 @@
 #include "gc/host/lifetime.h"
 
 #include "runtime/os/oscall.h"
+#include "runtime/os/schedpoint.h"
 #include "runtime/os/throw.h"
 #include "runtime/os/cgroup.h"
 #include "runtime/os/settings.h"
@@ -140,22 +141,114 @@ int lifetime_begin(const rt_config *c)
 	mstats_set_double_check(settings.double_check);
 	begin_pacing();
 	gcstats_init();
+	proc_open();
 	if (!settings.no_attach)
 		error = attach_thread(0, 0, 0);
-	if (error)
+	if (error) {
+		proc_close();
 		heap_fini();
-	else // pairs with the acquire in door_ready
+	} else { // pairs with the acquire in door_ready
 		atomic_u32_store_release(&door.ready, 1);
+	}
 	return error;
 }
 
-void lifetime_end(void)
+// ---- the end ----
+
+// alone tells whether the calling thread is the only attached one.
+static bool alone(void)
 {
-	RT_ASSERT(door_ready() && proc_self());
-	// Pairs with the acquire in door_ready.
-	atomic_u32_store_release(&door.ready, 0);
-	attach_undo();
-	scavenger_fini();
-	worker_fini();
-	heap_fini();
+	return atomic_u32_load_relaxed(&procs.attached) == 1;
+}
+
+// claim_threads keeps other threads from making threads of the library.
+// Returns false if one is doing that, which must have attached just now.
+static bool claim_threads(void)
+{
+	if (!scavenger_claim())
+		return false;
+	if (worker_claim())
+		return true;
+	scavenger_release();
+	return false;
+}
+
+// dismiss_threads tells the library's threads to end.  Returns false, and does
+// nothing, if another thread is attached.
+static bool dismiss_threads(struct rt_proc *p)
+{
+	bool may;
+
+	if (!alone())
+		return false;
+	// A collection calls helpers, too.
+	stw_acquire(p);
+	may = alone() && claim_threads();
+	if (may) {
+		scavenger_dismiss();
+		worker_dismiss();
+	}
+	stw_release();
+	return may;
+}
+
+// await_threads waits for the end of the library's threads.
+static void await_threads(struct rt_proc *p)
+{
+	context_save(&p->context.frame);
+	proc_block(p);
+	schedpoint(SCHED_AWAIT_THREADS);
+	scavenger_await();
+	worker_await();
+	schedpoint(SCHED_AWAIT_THREADS_ENDED);
+	proc_unblock(p);
+	context_keep();
+}
+
+// resume_threads undoes what dismiss_threads and await_threads did.  Helpers
+// are made by the next collection that wants them.
+static void resume_threads(struct rt_proc *p)
+{
+	context_save(&p->context.frame);
+	proc_block(p);
+	scavenger_resume();
+	proc_unblock(p);
+	context_keep();
+	worker_release();
+	scavenger_release();
+}
+
+// close_heap ends the heap, whose threads have ended, unless another thread has
+// attached.  This test must come while the heap exists: a thread that exits
+// meanwhile must still be able to detach.
+static bool close_heap(struct rt_proc *p)
+{
+	bool closed;
+
+	stw_acquire(p);
+	closed = proc_close();
+	if (closed) {
+		// Pairs with the acquire in door_ready.
+		atomic_u32_store_release(&door.ready, 0);
+		attach_undo();
+		scavenger_fini();
+		worker_fini();
+		heap_fini();
+	}
+	stw_release();
+	return closed;
+}
+
+int lifetime_end(void)
+{
+	struct rt_proc *p = proc_self();
+
+	RT_ASSERT(door_ready() && p);
+	if (!dismiss_threads(p))
+		return RT_EBUSY;
+	await_threads(p);
+	if (close_heap(p))
+		return RT_OK;
+	resume_threads(p);
+	return RT_EBUSY;
 }

@@ -15,9 +15,14 @@
 // heap is left.
 int lifetime_begin(const rt_config *c);
 
-// lifetime_end closes the doors, detaches the calling thread, which must be the
-// only attached one, and releases all memory.  The caller must hold the right
-// to stop the world.
-void lifetime_end(void);
+// lifetime_end ends the library's threads, closes the doors, detaches the
+// calling thread and releases all memory.  Returns RT_OK, or RT_EBUSY if
+// another thread is attached.  Then nothing was done, unless that thread has
+// attached during the call: then the library's threads have ended and are made
+// again, at once or by the next collection.
+//
+// The calling thread must be attached and running.  It waits as blocked, and
+// without the right to stop the world, so no stop and no fork waits for it.
+int lifetime_end(void);
 
 #endif

@@ -13,7 +13,7 @@ enum crew_task {
 	CREW_MARK,
 	CREW_SWEEP,
 	CREW_ADVISE, // provide huge pages, with the world started
-	CREW_QUIT,   // for good
+	CREW_QUIT,   // none: helpers look whether they must end
 };
 
 struct crew_calls {

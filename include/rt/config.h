@@ -522,8 +522,16 @@ RT_API int rt_init(const rt_config *c);
  * attached, own stop, or inside a destructor), RT_ESTATE (no heap, or inside a
  * blocking region or a no-GC stretch); then nothing was done.
  *
+ * If no other thread is attached, the library's threads end first, which may
+ * take some milliseconds.  The caller waits for them as in a blocking region,
+ * so no stop and no fork of another thread waits for it.  A thread that is not
+ * attached may attach meanwhile: either rt_fini returns RT_EBUSY and the heap
+ * goes on, with new threads of the library, or rt_thread_attach returns
+ * RT_ESTATE.  A thread that is not attached must call nothing else of the
+ * library meanwhile, but it may fork.
+ *
  * Attached threads.  Blocks until a stop by an unattached reader, or a fork,
- * has ended.  Does not collect.  No other thread may use the library meanwhile.
+ * has ended, unless another thread is attached.  Does not collect.
  */
 RT_API int rt_fini(void);
 

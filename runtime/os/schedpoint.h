@@ -150,6 +150,8 @@
 	X(PERIODIC_COLLECT)    /* has found that a collection is due */        \
 	X(PERIODIC_BEGIN)      /* leads without an ask, will try to stop */    \
 	X(MAKE_MISSING)	       /* alone makes helpers, and is BLOCKED */       \
+	X(AWAIT_THREADS) /* the library's threads will end, is BLOCKED */      \
+	X(AWAIT_THREADS_ENDED) /* they have ended */                           \
 	X(FORK_PREPARE) /* has stopped the world, will take the locks */       \
 	X(FORK_RESUME)	/* holds no lock any more, will start the world */
 

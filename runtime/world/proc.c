@@ -225,6 +225,10 @@ struct rt_proc *proc_attach(uint32_t flags)
 	struct rt_proc *p;
 
 	lock_open_gate();
+	if (proc_closed()) { // the records may be gone
+		mutex_unlock(&procs.lock);
+		return NULL;
+	}
 	p = procs.free;
 	RT_CHECK(p ? check_free_record(&procs, p) : NULL);
 	if (p)
@@ -242,6 +246,24 @@ struct rt_proc *proc_attach(uint32_t flags)
 	mutex_unlock(&procs.lock);
 	schedpoint(SCHED_PROC_ATTACH);
 	return p;
+}
+
+bool proc_close(void)
+{
+	bool may;
+
+	mutex_lock(&procs.lock);
+	may = atomic_u32_load_relaxed(&procs.attached) <= 1;
+	atomic_u32_store_relaxed(&procs.closed, may);
+	mutex_unlock(&procs.lock);
+	return may;
+}
+
+void proc_open(void)
+{
+	mutex_lock(&procs.lock);
+	atomic_u32_store_relaxed(&procs.closed, 0);
+	mutex_unlock(&procs.lock);
 }
 
 void proc_set_thread(struct rt_proc *p, struct rt_thread *t)

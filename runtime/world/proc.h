@@ -101,6 +101,7 @@ struct procs {
 	uint32_t count;	      // Ps in the list; lock
 	uint32_t made;	      // records ever made; lock
 	atomic_u32 attached;  // records with a thread of the host; lock
+	atomic_u32 closed;    // 1: no thread may attach; lock
 	RT_CACHE_ALIGNED atomic_u32 gate; // odd while a stop lasts
 	atomic_u32 gate_waiters;	  // threads asleep on gate
 	atomic_u32 gate_spinner; // value of the closed gate at which a thread
@@ -153,8 +154,19 @@ RT_INLINE bool proc_is_free(const struct rt_proc *p)
 }
 
 // proc_attach gives the calling thread a P, which is RUNNING.  It waits while a
-// stop lasts.  Returns NULL if there is no memory for a record.
+// stop lasts.  Returns NULL if there is no memory for a record, or if Ps are
+// closed.
 struct rt_proc *proc_attach(uint32_t flags);
+
+// proc_close makes proc_attach refuse all threads until proc_open, when the
+// heap ends.  Returns false, and does nothing, if more than one thread of the
+// host is attached.  So a thread that attaches meanwhile comes before or after.
+bool proc_close(void);
+void proc_open(void);
+RT_INLINE bool proc_closed(void)
+{
+	return atomic_u32_load_relaxed(&procs.closed) != 0;
+}
 
 // proc_reset drops all records.  It is called before a heap begins, and when
 // their memory is unmapped.

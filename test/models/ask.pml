@@ -23,7 +23,6 @@
 // mutant CHAIN_CUT: a woken thread wakes no others
 // mutant UNASKED_BESIDE: the library's thread leads though another thread leads
 // mutant UNASKED_WAITS: it waits, as running, for the right to stop the world
-// mutant UNASKED_SLEEPS: it waits for that right as blocked
 // mutant UNASKED_KEEPS: it gives up, and keeps the lead
 // mutant UNASKED_GIVES_UP: it gives up without looking at the queue
 // mutant UNASKED_TAKES: it takes the queue in its stop
@@ -57,7 +56,6 @@ byte ntaken;
 
 bool sema; // worldsema
 bool stopping; // a stop is wanted, or lasts
-bool ended = true; // the library's thread has
 byte leaders;  // ghost
 bool answered[HOSTS]; // ghost: a stop came after the ask
 byte asleep;   // ghost: hosts that are answered but not woken
@@ -333,11 +331,6 @@ proctype Library(byte tries)
 #ifdef UNASKED_WAITS
 			!sema;
 #endif
-#ifdef UNASKED_SLEEPS
-			running[LIBRARY] = false;
-			!sema;
-			unblock(LIBRARY);
-#endif
 			atomic {
 				has = !sema;
 				sema = true
@@ -350,21 +343,15 @@ proctype Library(byte tries)
 		fi;
 		running[LIBRARY] = false
 	od;
-	ended = true
 }
 
 // Stops the world once.  As long as answered hosts sleep, it has something to
-// do: hosts wake each other even in a stop.  Before the stop it may wait for
-// the end of the library's thread, as rt_fini does.
-// C: stw_stop, stw_start, scavenger_fini
+// do: hosts wake each other even in a stop.
+// C: stw_stop, stw_start
 // at: SEMA_ACQUIRE
 proctype Stopper()
 {
 	atomic { !sema -> sema = true }
-	if
-	:: true -> ended
-	:: true
-	fi;
 	stopping = true;
 	STOPPED(NONE);
 	asleep == 0;
@@ -379,7 +366,6 @@ init
 		run Host(1, 1);
 		if
 		:: true ->
-			ended = false;
 			run Library(2)
 		:: true ->
 			run Host(2, 1);

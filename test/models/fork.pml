@@ -37,6 +37,9 @@
 // mutant LEAD_KEPT: a lost thread still leads a collection
 // mutant THROWER_KEPT: a lost thread still counts as throwing
 // mutant FINI_ADMITS: other threads can stop the world while a heap ends
+// mutant CALL_QUITS: a helper ends only if the newest call is the one to end
+// mutant FINI_KEEPS: the right to stop the world is kept for the helper's end
+// mutant FINI_RUNS: a thread that waits for the helper's end is not blocked
 
 #define FORKS 2
 #define FREE 0
@@ -68,6 +71,7 @@ bool led; // asks.led: the stopper leads
 bool making, runs;
 byte running, crew, sweepers;
 byte call;	    // 0, or a late call; QUIT
+bool quit;	    // the helper must end
 bool thread, begun; // of the helper
 #define LATE 1
 #define QUIT 2
@@ -169,27 +173,53 @@ inline provide()
 	making = false
 }
 
-// C: rt_fini, worker_fini
-// at: SEMA_ACQUIRE, SERVE_LEFT
-inline end_heap(ticket)
+// C: dismiss_threads, worker_dismiss
+// at: SEMA_ACQUIRE
+// in: await_helper
+inline dismiss_helper(ticket)
+{
+	state[HOST] = BLOCKED;
+	acquire_sema(ticket);
+	unblock(HOST);
+	making = true;
+	quit = true;
+	call = QUIT;
+#ifndef FINI_KEEPS
+	serving++
+#endif
+}
+
+// C: await_threads, worker_await
+// at: AWAIT_THREADS, AWAIT_THREADS_ENDED
+inline await_helper()
+{
+#ifndef FINI_RUNS
+	state[HOST] = BLOCKED;
+#endif
+	!thread;
+	atomic { runs = false; running = 0; quit = false }
+#ifndef FINI_RUNS
+	unblock(HOST)
+#endif
+}
+
+// C: close_heap, attach_undo, worker_fini
+// at: SEMA_ACQUIRE, ATTACH_UNDO
+inline close_heap(ticket)
 {
 	state[HOST] = BLOCKED;
 #ifndef FINI_ADMITS
 	acquire_sema(ticket);
 	unblock(HOST);
 #endif
-	// attach_undo: no other thread may find the heap from now on.
+	// No other thread may find the heap from now on.
 	heap = false;
 	cached = false;
 	take(procs, HOST);
 	state[HOST] = FREE;
 	procs = 0;
-	call = QUIT;
-	!thread;
 	atomic {
-		runs = false;
-		running = 0;
-		crew = 0;
+		making = false;
 		call = 0;
 		heap = true // no heap at all is as good as a whole one
 	}
@@ -216,7 +246,7 @@ proctype Host()
 	fi;
 	provide();
 	if
-	:: true -> end_heap(ticket)
+	:: true -> dismiss_helper(ticket); await_helper(); close_heap(ticket)
 	:: true -> state[HOST] = BLOCKED // in a region for good
 	fi
 }
@@ -226,6 +256,8 @@ proctype Host()
 // at: WORK_JOIN, SWEEP_ONE
 proctype Helper()
 {
+	byte task;
+
 end:
 	thread;
 	take_at_open_gate(HELPER);
@@ -236,12 +268,22 @@ end:
 	begun = true;
 end_serving:
 	do
-	:: atomic { call == LATE -> call = 0 };
+	:: atomic { call != 0 -> task = call; call = 0 };
+#ifdef CALL_QUITS
+		if
+		:: task == QUIT -> break
+		:: else
+		fi;
+#else
+		if
+		:: quit -> break
+		:: else
+		fi;
+#endif
 		take(work, HELPER); // work_join: closed
 		work = 0;
 		sweepers++; // sweep_help: nothing is left
 		sweepers--
-	:: call == QUIT -> break
 	od;
 	crew--;
 	unblock(HELPER);
@@ -277,7 +319,7 @@ proctype Stopper()
 	acquire_sema(ticket);
 	stop(STOPPER);
 	if
-	:: crew != 0 && call == 0 -> call = LATE
+	:: crew != 0 -> call = LATE
 	:: else
 	fi;
 	start();

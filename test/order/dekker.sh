@@ -78,11 +78,11 @@ gc/cycle/sweep sweep_begin 1
 gc/cycle/sweep sweep_lines 1
 gc/cycle/sweep sweep_span 1
 gc/cycle/cycle flip 1
-gc/cycle/worker make_missing 1
-gc/cycle/scavenger make 1
-gc/cycle/scavenger scavenger_fini 1
+gc/cycle/worker worker_release 1
+gc/cycle/scavenger scavenger_release 1
+gc/cycle/scavenger scavenger_dismiss 1
 gc/host/lifetime lifetime_begin 1
-gc/host/lifetime lifetime_end 1
+gc/host/lifetime close_heap 1
 '
 # The same for reads with acquire.
 followers='
@@ -114,8 +114,8 @@ gc/cycle/sweep claim 1
 gc/cycle/sweep sweep_done 2
 gc/cycle/sweep sweep_ensure 2
 gc/mark/crew spun 1
-gc/cycle/worker make_missing 1
-gc/cycle/scavenger make 1
+gc/cycle/worker worker_claim 1
+gc/cycle/scavenger scavenger_claim 1
 gc/cycle/scavenger must_end 1
 '
 

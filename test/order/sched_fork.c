@@ -267,15 +267,15 @@ static void prepare_without_heap(void)
 	ck_assert(!door_ready());
 }
 
-// fork FINI_ADMITS: the end of a heap keeps forks out, so no fork meets a
-// helper that is on its way out.
-TEST(a_fork_waits_for_helpers_that_go)
+// fork FINI_ADMITS: the end of a heap keeps forks out when it has closed the
+// doors, so no fork meets half a heap.
+TEST(a_fork_waits_for_the_end_of_a_heap)
 {
 	worker_provide(proc_self(), true);
 	host_detach();
-	hold_at(SCHED_SERVE_LEFT, &other, end_heap);
+	hold_at(SCHED_ATTACH_UNDO, &other, end_heap);
 	hold_at(SCHED_SEMA_ACQUIRE, &forker, prepare_without_heap);
-	let_end(SCHED_SERVE_LEFT, &other);
+	let_end(SCHED_ATTACH_UNDO, &other);
 	let_end(SCHED_SEMA_ACQUIRE, &forker);
 }
 

@@ -247,9 +247,9 @@ static void release_when_it_must_end(void)
 	schedpoint_release(held_at);
 }
 
-// ask UNASKED_SLEEPS: rt_fini has the right to stop the world, and waits for
-// the end of the thread.
-TEST(the_end_of_the_heap_comes_first, .n = 2)
+// rt_fini waits for the end of the thread, even if that has found that a
+// collection is due.
+TEST(the_end_of_the_heap_waits_for_the_thread, .n = 2)
 {
 	held_at = _i == 0 ? SCHED_PERIODIC_COLLECT : SCHED_PERIODIC_BEGIN;
 	hold(held_at);

@@ -1,0 +1,408 @@
+// rt_fini ends the library's threads, and other threads stop the world, fork,
+// collect or attach meanwhile.
+#define RT_NO_INLINE_ALLOC
+#include <rt/rt.h>
+
+#include <errno.h>
+
+#include "gc/mark/crew.h"
+#include "gc/cycle/scavenger.h"
+#include "gc/cycle/worker.h"
+#include "test/harness/fault.h"
+#include "test/harness/heap.h"
+#include "test/harness/process.h"
+#include "test/order/host.h"
+
+enum { OBJECT = 8192, OBJECTS = 2048, PERIOD_S = 120 }; // 16 MiB
+
+static struct hand ender, other;
+static void *objects[OBJECTS];
+static int ended; // what rt_fini returned to a hand
+
+static void begin(void)
+{
+	rt_config c = heap_config(HEAP_QUIET);
+
+	c.sweep = 0;
+	c.no_attach = 1;
+	c.max_procs = 2;
+	c.gc_threads = 1;
+	c.scavenge = 1;
+	heap_start(c);
+	host_attach();
+	must(rt_roots_add(objects, objects + OBJECTS, RT_ROOT_EXACT));
+}
+
+static bool make_garbage(void)
+{
+	for (size_t i = 0; i < OBJECTS; i++)
+		if (!(objects[i] = rt_alloc_noscan(OBJECT)))
+			return false;
+	memset(objects, 0, sizeof objects);
+	return rt_gc() == RT_OK;
+}
+
+static bool scavenger_runs(void)
+{
+	return atomic_u32_load_acquire(&scavenger.runs) != 0;
+}
+
+static uint64_t threads_made(void)
+{
+	return schedpoint_passed(SCHED_LIBTHREAD_MAIN);
+}
+
+// begin_both makes the scavenger's thread and a helper.
+static void begin_both(void)
+{
+	begin();
+	worker_provide(proc_self(), true);
+	ck_assert(make_garbage());
+	ck_assert(scavenger_runs());
+	ck_assert_uint_eq(crew_size(), 1);
+	ck_assert_uint_eq(threads_made(), 2);
+}
+
+// all_is_there requires that the heap works, and that its threads come.
+static void all_is_there(void)
+{
+	uint64_t end = nanotime() + AWAIT_SECONDS * UINT64_C(1000000000);
+	rt_memstats m;
+
+	heap_healthy();
+	worker_provide(proc_self(), true);
+	ck_assert_uint_eq(crew_size(), 1);
+	ck_assert(make_garbage());
+	must(rt_gc()); // nothing was in use, so all that is free is too much
+	ck_assert(scavenger_runs());
+	host_block();
+	do {
+		ck_assert_msg(nanotime() < end, "nothing was released");
+		oscall_yield();
+		must(rt_read_memstats_live(&m));
+	} while (m.heap_idle - m.heap_released >= 1 << 20);
+	host_unblock();
+	heap_healthy();
+}
+
+static void end_for_good(void)
+{
+	must(rt_fini());
+	ck_assert(!scavenger_runs());
+	ck_assert_uint_eq(crew_size(), 0);
+	begin();
+	all_is_there();
+	must(rt_fini());
+}
+
+static void expect(bool ok)
+{
+	if (!ok)
+		_exit(EXIT_FAILURE);
+}
+
+// end_heap is for a hand.
+static void end_heap(void)
+{
+	host_attach();
+	ended = rt_fini();
+	if (ended != RT_OK)
+		host_detach();
+}
+
+GROUP(fini, .setup = begin_both, .timeout = 2 * AWAIT_SECONDS);
+
+// It does not even wait for the right to stop the world.
+TEST(a_refused_end_ends_no_thread)
+{
+	host_block();
+	stw_acquire(NULL);
+	hand_run(&ender, end_heap);
+	stw_release();
+	host_unblock();
+	ck_assert_int_eq(ended, RT_EBUSY);
+	ck_assert_uint_eq(schedpoint_passed(SCHED_AWAIT_THREADS), 0);
+	ck_assert_uint_eq(atomic_u32_load_relaxed(&scavenger.quit), 0);
+	ck_assert_uint_eq(atomic_u32_load_relaxed(&workers.quit), 0);
+	all_is_there();
+	ck_assert_uint_eq(threads_made(), 2);
+	end_for_good();
+}
+
+// A thread attaches while the end waits for the right to stop the world.
+TEST(an_end_that_is_refused_late_ends_no_thread)
+{
+	host_detach();
+	stw_acquire(NULL);
+	hold_at(SCHED_SEMA_ACQUIRE, &ender, end_heap);
+	host_attach();
+	host_block();
+	stw_release();
+	let_end(SCHED_SEMA_ACQUIRE, &ender);
+	host_unblock();
+	ck_assert_int_eq(ended, RT_EBUSY);
+	all_is_there();
+	ck_assert_uint_eq(threads_made(), 2);
+	end_for_good();
+}
+
+static bool (*const claims[])(void) = {scavenger_claim, worker_claim};
+static void (*const releases[])(void) = {scavenger_release, worker_release};
+
+// A thread that attached just now makes one of the threads.
+TEST(a_thread_that_makes_one_keeps_the_heap, .n = 2)
+{
+	ck_assert(claims[_i]());
+	ck_assert_int_eq(rt_fini(), RT_EBUSY);
+	ck_assert(claims[1 - _i]());
+	releases[1 - _i]();
+	releases[_i]();
+	all_is_there();
+	ck_assert_uint_eq(threads_made(), 2);
+	end_for_good();
+}
+
+// ---- stops and forks meanwhile ----
+
+static void read_exactly(void)
+{
+	rt_memstats m;
+
+	must(rt_read_memstats(&m));
+}
+
+static void verify(void)
+{
+	host_attach();
+	heap_healthy();
+	host_detach();
+}
+
+static void stop_by_host(void)
+{
+	host_attach();
+	must(rt_stop_the_world(RT_STOP_HOST));
+	must(rt_start_the_world(NULL));
+	host_detach();
+}
+
+// The child has neither the threads nor the one that waits for them.
+static void works_alone(void)
+{
+	struct rt_verify v;
+
+	expect(!scavenger_runs() && crew_size() == 0);
+	expect(rt_thread_attach(RT_THREAD_EXACT) == RT_OK);
+	expect(rt_heap_verify(&v) == RT_OK && v.errors == 0);
+	// The sanitizers can make no thread in a child.
+	if (!RT_TSAN && !RT_ASAN) {
+		expect(make_garbage());
+		expect(scavenger_runs());
+		worker_provide(proc_self(), true);
+		expect(crew_size() == 1);
+	}
+	expect(rt_heap_verify(&v) == RT_OK && v.errors == 0);
+	expect(rt_fini() == RT_OK);
+}
+
+static void fork_and_wait(void)
+{
+	if (process_forked()) {
+		works_alone();
+		process_end(true);
+	}
+}
+
+static void (*const meets[])(void) = {read_exactly, verify, stop_by_host,
+				      host_collect, fork_and_wait};
+
+// fork FINI_KEEPS, FINI_RUNS: the end waits for a helper, as blocked, and
+// without the right to stop the world.
+TEST(no_stop_and_no_fork_waits_for_an_end, .n = RT_ARRAY_LEN(meets))
+{
+	host_detach();
+	schedpoint_hold(SCHED_SERVE_LEFT);
+	pass_at(SCHED_AWAIT_THREADS, &ender, end_heap);
+	await_held(SCHED_SERVE_LEFT);
+	hand_run(&other, meets[_i]);
+	let_end(SCHED_SERVE_LEFT, &ender);
+	ck_assert_int_eq(ended, RT_OK);
+	begin();
+	end_for_good();
+}
+
+// fork CALL_QUITS: a collection calls the helper for another task before the
+// helper has seen the call to end.
+TEST(a_helper_that_misses_the_call_ends)
+{
+	host_detach();
+	schedpoint_hold(SCHED_CREW_WAIT);
+	pass_at(SCHED_AWAIT_THREADS, &ender, end_heap);
+	await_held(SCHED_CREW_WAIT);
+	stw_acquire(NULL);
+	crew_call(CREW_SWEEP);
+	stw_release();
+	let_end(SCHED_CREW_WAIT, &ender);
+	ck_assert_int_eq(ended, RT_OK);
+	begin();
+	end_for_good();
+}
+
+// ---- a thread attaches meanwhile ----
+
+// begin_late attaches when the library's threads have ended.
+static void begin_late(void)
+{
+	host_detach();
+	hold_at(SCHED_AWAIT_THREADS_ENDED, &ender, end_heap);
+	host_attach();
+}
+
+static void end_late(void)
+{
+	host_block();
+	let_end(SCHED_AWAIT_THREADS_ENDED, &ender);
+	host_unblock();
+	ck_assert_int_eq(ended, RT_EBUSY);
+}
+
+// No collection makes threads while the end waits for them.
+TEST(a_thread_that_attaches_keeps_the_heap)
+{
+	begin_late();
+	worker_provide(proc_self(), true);
+	ck_assert(make_garbage());
+	ck_assert_uint_eq(crew_size(), 0);
+	ck_assert_uint_eq(threads_made(), 2);
+	end_late();
+	// It needs no collection to come again.
+	ck_assert(scavenger_runs());
+	ck_assert_uint_eq(threads_made(), 3);
+	all_is_there();
+	ck_assert_uint_eq(threads_made(), 4);
+	end_for_good();
+}
+
+TEST(a_thread_that_is_refused_comes_later)
+{
+	begin_late();
+	fault_fail(OSCALL_THREAD, 1, UINT64_MAX, EAGAIN);
+	end_late();
+	ck_assert(!scavenger_runs());
+	ck_assert_uint_eq(atomic_u64_load_relaxed(&scavenger.grown_at), 0);
+	fault_fail(OSCALL_THREAD, 1, 0, 0);
+	all_is_there();
+	end_for_good();
+}
+
+// A thread that has come and gone does not keep the heap.
+TEST(a_thread_that_detaches_again_does_not)
+{
+	begin_late();
+	heap_healthy();
+	host_detach();
+	let_end(SCHED_AWAIT_THREADS_ENDED, &ender);
+	ck_assert_int_eq(ended, RT_OK);
+	begin();
+	end_for_good();
+}
+
+static void end_refused(void)
+{
+	host_attach();
+	ck_assert_int_eq(rt_fini(), RT_EBUSY);
+	host_detach();
+}
+
+// Two threads end the heap, and neither may.
+TEST(another_end_meanwhile_is_refused)
+{
+	host_detach();
+	hold_at(SCHED_AWAIT_THREADS_ENDED, &ender, end_heap);
+	hand_run(&other, end_refused);
+	let_end(SCHED_AWAIT_THREADS_ENDED, &ender);
+	ck_assert_int_eq(ended, RT_OK);
+	begin();
+	end_for_good();
+}
+
+static void attach_too_late(void)
+{
+	ck_assert_int_eq(rt_thread_attach(RT_THREAD_EXACT), RT_ESTATE);
+	ck_assert_ptr_null(rt_thread_self());
+}
+
+// A thread that has found the heap, but has no P yet, comes after its end.
+TEST(a_thread_that_attaches_too_late_finds_no_heap)
+{
+	must(rt_fini());
+	begin();
+	host_detach();
+	hold_at(SCHED_MUTEX_LOCK, &other, attach_too_late);
+	hand_run(&ender, end_heap);
+	ck_assert_int_eq(ended, RT_OK);
+	let_end(SCHED_MUTEX_LOCK, &other);
+	begin();
+	end_for_good();
+}
+
+// ---- a collection that is due ----
+
+static void begin_periodic(void)
+{
+	rt_config c = heap_config(100);
+
+	c.no_attach = 1;
+	c.max_procs = 1; // no helper
+	c.scavenge = 1;
+	c.gc_period_s = PERIOD_S;
+	heap_start(c);
+	host_attach();
+	must(rt_roots_add(objects, objects + OBJECTS, RT_ROOT_EXACT));
+}
+
+static void release_when_it_must_end(void)
+{
+	await_at_least(&scavenger.quit, 1);
+	schedpoint_release(SCHED_SCAVENGE_STEP);
+}
+
+GROUP(fini_periodic, .setup = begin_periodic, .timeout = 2 * AWAIT_SECONDS);
+
+static uint64_t turns(void)
+{
+	return schedpoint_passed(SCHED_SCAVENGER_TAKE_TURN);
+}
+
+// hold_in_step makes seconds pass until the scavenger finds the program idle,
+// and holds it while it has pages in its hands.
+static void hold_in_step(void)
+{
+	schedpoint_hold(SCHED_SCAVENGE_STEP);
+	for (int i = 0; i < PERIOD_S / 10; i++) {
+		uint64_t before = turns();
+
+		fault_advance_clock(UINT64_C(10000000000));
+		note_wake(&scavenger.call);
+		while (turns() == before)
+			if (schedpoint_held(SCHED_SCAVENGE_STEP))
+				return;
+			else
+				oscall_yield();
+	}
+	ck_abort_msg("it releases nothing");
+}
+
+TEST(an_end_waits_for_no_collection_that_has_not_begun)
+{
+	ck_assert(make_garbage());
+	host_block();
+	hold_in_step();
+	await_held(SCHED_SCAVENGE_STEP);
+	fault_advance_clock(PERIOD_S * UINT64_C(1000000000));
+	host_unblock();
+	hand_start(&other, release_when_it_must_end);
+	must(rt_fini());
+	hand_end(&other);
+	ck_assert_uint_eq(schedpoint_passed(SCHED_PERIODIC_COLLECT), 0);
+}
