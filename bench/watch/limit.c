@@ -3,8 +3,8 @@
 // usage: limit MIB PERCENT go|small SECONDS SHARE...
 //
 // The heap has a memory limit of MIB, and collects at PERCENT ("off": for the
-// limit alone).  Objects are replaced at random for SECONDS at each SHARE: so
-// many percent of the limit are requested and live.
+// limit alone).  Objects are replaced at random for SECONDS of the process's
+// CPU time at each SHARE: so many percent of the limit are requested and live.
 //
 // - go: one thread and pointer-free objects of 8000 bytes.  With 10 20 40 80
 //   this is Go's TestMemoryLimit.
@@ -84,15 +84,15 @@ struct steps {
 static void *lead(void *arg)
 {
 	const struct steps *s = arg;
-	struct timespec t = {.tv_sec = s->seconds};
+	double until = peer_clock(CLOCK_PROCESS_CPUTIME_ID);
 
 	for (int i = 0; i < s->n; i++) {
 		__atomic_store_n(&shared.n, entries(s->limit, s->share[i]),
 				 __ATOMIC_RELAXED);
-		if (s->seconds == 0)
+		until += s->seconds;
+		do
 			usleep(1000);
-		else
-			nanosleep(&t, NULL);
+		while (peer_clock(CLOCK_PROCESS_CPUTIME_ID) < until);
 	}
 	__atomic_store_n(&shared.over, 1, __ATOMIC_RELAXED);
 	return NULL;

@@ -205,6 +205,7 @@ watch limit 16 100 go 0 10 80
 watch limit 16 off small 0 50 110
 watch sweep 1 mixed wall
 watch sweep 1 messages cpu
+watch sweep 1 churn cpu
 
 # The first has an aim that is kept, the second one that is not.
 printf '%s\tsweep=0 sweep=2\t%s\t%s\n' \
