@@ -4,7 +4,7 @@
 # library's malloc.  The runs are small and brief, and no time is looked at.
 #
 # Every case of bench/cases must name a workload, and one case of each program
-# is run here.
+# is run here.  So are the programs of bench/watch, and their tables.
 #
 # usage: srcdir=DIR [top_builddir=DIR] CC=... test/scripts/bench_smoke.sh
 set -u
@@ -61,6 +61,33 @@ smoke() {
 		[ -z "$first" ] || [ "$sum" = "$first" ]
 		verdict $? "$program $* does the same on $heap"
 		first=$sum
+	done
+}
+
+# watch PROGRAM ARGUMENT...: runs a program of bench/watch, which sweeps in the
+# stop and beside the threads.
+watch() {
+	program=$1
+	shift
+	[ -x "$dir/watch-$program" ] || {
+		# shellcheck disable=SC2046 # a list of options
+		${CC:-cc} -std=gnu11 -O1 -pthread -Wall -Wextra -Werror \
+			-I"$srcdir/bench/workloads" -I"$srcdir/bench/watch" \
+			-DHEAP='"../heaps/rtheap.h"' -DPEER_DIVISOR=100 \
+			"$srcdir/bench/watch/$program.c" \
+			-o "$dir/watch-$program" $(options rtheap)
+		verdict $? "$program of bench/watch compiles"
+	}
+	for setting in sweep=0 sweep=2; do
+		(RTDEBUG=$setting && export RTDEBUG &&
+			"$dir/watch-$program" "$@" </dev/null) >"$dir/out"
+		grep -q '^at 0' "$dir/out" || [ "$program" = sweep ]
+		verdict $? "$program $* shows samples, $setting"
+		sed "s/^/$program $*	$setting	/" "$dir/out" |
+			tee -a "$dir/watched" | awk -F '\t' '
+			$3 !~ /^at / && split($3, part, " ") >= 7 { n++ }
+			END { exit n != 1 }'
+		verdict $? "$program $* prints one result, $setting"
 	done
 }
 
@@ -170,6 +197,38 @@ smoke rtheap stats collect-alloc 2
 smoke "$all" steady 2
 smoke "$all" trees 8 1 bottom
 smoke "$all" trees 8 2 top
+
+watch drop large 4 0
+watch drop tenth 4 0
+watch drop scattered 4 0
+watch limit 16 100 go 0 10 80
+watch limit 16 off small 0 50 110
+watch sweep 1 mixed wall
+watch sweep 1 messages cpu
+watch sweep 1 churn cpu
+
+# The first has an aim that is kept, the second one that is not.
+printf '%s\tsweep=0 sweep=2\t%s\t%s\n' \
+	'drop tenth 4 0' - 'value<=9999 live_MiB<=0.5*first' \
+	'limit 16 100 go 0 10 80' - 'collections<=-1' >"$dir/rows"
+awk -f "$srcdir/bench/watch.awk" "$dir/rows" "$dir/watched" >"$dir/table"
+grep -q '^| drop tenth 4 0 | value, MiB | [0-9.]* | [0-9.]* | <= 9999 |$' \
+	"$dir/table" &&
+	grep -q '| live, MiB | .* | <= 0.5 x sweep=0: missed by sweep=0, sweep=2 |$' \
+		"$dir/table" &&
+	grep -q '| collections | .* | <= -1: missed by sweep=0, sweep=2 |$' \
+		"$dir/table"
+verdict $? "the table of bench/watch.sh shows figures and aims"
+awk -v series=1 -f "$srcdir/bench/watch.awk" "$dir/rows" "$dir/watched" |
+	grep -q '^| 0.00 |\( [0-9]* |\)\{10\}$'
+verdict $? "the table of bench/watch.sh shows samples"
+
+awk -F '\t' '!/^#/ { print $1; sub(/ .*/, "", $5); print $5 }' \
+	"$srcdir/bench/watch.rows" | sort -u >"$dir/watches"
+for source in "$srcdir"/bench/watch/*.c; do
+	basename "$source" .c
+done | sort | cmp -s - "$dir/watches"
+verdict $? "bench/watch.rows names the programs of bench/watch, and no others"
 
 # Programs that cases and pairs name and that were not built above.
 {
