@@ -137,13 +137,15 @@ static void cache_exchange(struct mheap_cache *cache, unsigned npages)
 	uint64_t before = pagecache_count(&cache->pages);
 	uint64_t left = room() + before;
 	uint64_t least = base_max(npages, MHEAP_CACHE_FIRST);
-	uint64_t most;
+	uint64_t share, most;
 
 	if (left < npages)
 		return;
 	cache->filling = (unsigned)base_min(base_max(2 * cache->filling, least),
 					    PAGECACHE_PAGES);
-	most = base_max(base_min(cache->filling, left / 8), npages);
+	// Whole runs: what is left of a cache would lie scattered.
+	share = left / 8 - left / 8 % npages;
+	most = base_max(base_min(cache->filling, share), npages);
 	pagecache_fill(&cache->pages, &mheap.pages, npages);
 	pagecache_keep(&cache->pages, &mheap.pages, npages, (unsigned)most);
 	mheap.taken += pagecache_count(&cache->pages) - before;
