@@ -391,7 +391,7 @@ typedef struct rt_config {
 	 * the last sweep was measured; otherwise as 2.
 	 * 2: after it, beside the host's threads.  The thread of scavenge
 	 * sweeps, and a thread that would take more memory sweeps some first, 4
-	 * MiB of the heap at a time, which takes some ten microseconds, and
+	 * MiB of the heap at a time, which takes 10 to 50 microseconds, and
 	 * polls in between.  With gc_threads 0 only the threads that allocate
 	 * sweep.  The rest is swept before the next collection, before rt_gc
 	 * returns, before a batch of destructors begins (rt/final.h), and by
