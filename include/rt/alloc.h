@@ -469,7 +469,8 @@ static inline void rt_keep_alive(const void *p)
  * towards the next one, as new objects do.
  *
  * Returns NULL if there is no memory even after a collection and a call of the
- * host's handler (rt_set_oom_handler).  Returns NULL without a call of the
+ * host's handler (rt_set_oom_handler); the limit of rt_set_heap_max counts as
+ * the end of memory.  Returns NULL without a call of the
  * handler if n is not such a power of two, or is more than the heap's address
  * space (rt_config.max_heap), if there is no heap, or if the thread is not
  * attached, inside a blocking region or in its own stop.  In a no-GC stretch,

@@ -306,10 +306,11 @@ typedef struct rt_config {
 	uint8_t tracecheck;
 
 	/*
-	 * The most CPU time that collections for the memory limit may take, in
-	 * percent of the process's, over a few seconds: 1 to 100.  Beyond that
-	 * the limit causes no collection, and the heap may pass it.  100: no
-	 * bound.  Default 50.
+	 * The most CPU time that collections for the memory limit and for the
+	 * hard limit (rt_set_heap_max) may take, in percent of the process's,
+	 * over a few seconds: 1 to 100.  Beyond that the heap may pass the
+	 * memory limit, and for the hard limit only an allocation collects that
+	 * needs a page beyond it.  100: no bound.  Default 50.
 	 *
 	 * Collections wait once they have taken a second of each processor more
 	 * than their share.  The processors are max_procs, those that the
@@ -369,9 +370,9 @@ typedef struct rt_config {
 	/*
 	 * Seconds without a collection, and without allocations of 1 percent of
 	 * the heap goal, after which the host counts as idle, 0 to 255.  Then
-	 * the same thread releases all free pages, with 5 percent of processor
-	 * time.  Allocations without a collection may be noticed only when that
-	 * time is over; then it begins again.  Default 5.  0: never.
+	 * the thread of scavenge releases all free pages, with 5 percent of
+	 * processor time.  Allocations without a collection may be noticed only
+	 * when that time is over; then it begins again.  Default 5.  0: never.
 	 */
 	uint8_t idle_s;
 
@@ -413,22 +414,29 @@ typedef struct rt_config {
 	uint8_t gcpacertrace;
 
 	/*
-	 * Seconds without a collection after which the same thread collects, 0
-	 * to 255.  So a program that allocates nothing for long frees what it
-	 * has dropped, and its destructors become ready.  It collects again
-	 * after as long a time, even if nothing was allocated, because a
-	 * program can drop objects without an allocation.  Not while gc_percent
-	 * is below 0, nor in a time without a clock, and time in which the
-	 * machine was suspended does not count.  The thread is made, if not
-	 * before, when the heap first reaches 4 MiB, even if scavenge is 0.
+	 * Seconds without a collection after which the thread of scavenge
+	 * collects, 0 to 255.  So a program that allocates nothing for long
+	 * frees what it has dropped.  Its destructors become ready as well: a
+	 * thread of the host is told so when it next allocates or calls rt_gc,
+	 * and one that does neither for long looks at rt_finalizers_ready.  The
+	 * thread collects again after as long a time, even if nothing was
+	 * allocated, because a program can drop objects without an allocation.
+	 * It does not collect while gc_percent is below 0, nor while the system
+	 * refuses the clock, and time in which the machine was suspended does
+	 * not count.  The thread is made, if not before, when objects first
+	 * take 4 MiB of pages, even if scavenge is 0.  A smaller heap has no
+	 * such collections.
 	 *
 	 * The stop waits until each attached thread polls or is in a blocking
 	 * region, and the other threads wait for it, as in any collection.
 	 * Marking reads all that is alive, even memory that was swapped out.
-	 * Root and trace callbacks, also those of RT_KIND_SERIAL, run on the
-	 * library's thread then.  Destructors and handlers never do: a thread
-	 * of the host runs them, when it next collects or allocates, or where
-	 * rt/final.h says so.
+	 * Root, trace and describe callbacks, also those of RT_KIND_SERIAL,
+	 * run on the library's thread then; rt_trace_fn says how large its
+	 * stack is.  So even a host with a single thread must expect them
+	 * inside its blocking regions (rt_blocking_enter).  Destructors, the
+	 * ready callback and the out-of-memory and warn handlers never run
+	 * there.  What the warn handler is to be told waits until a thread of
+	 * the host allocates or calls rt_gc.  The fatal handler may run there.
 	 *
 	 * The collection counts as one that the host did not request, in
 	 * num_forced_gc as in heap_headroom.  It does not end the idle time of
@@ -520,18 +528,24 @@ RT_API int rt_init(const rt_config *c);
  *
  * Returns 0, or RT_EPERM (caller not attached), RT_EBUSY (another thread is
  * attached, own stop, or inside a destructor), RT_ESTATE (no heap, or inside a
- * blocking region or a no-GC stretch); then nothing was done.
+ * blocking region or a no-GC stretch).  After an error the heap goes on, and
+ * the caller is attached as before.
  *
- * If no other thread is attached, the library's threads end first, which may
- * take some milliseconds.  The caller waits for them as in a blocking region,
- * so no stop and no fork of another thread waits for it.  A thread that is not
- * attached may attach meanwhile: either rt_fini returns RT_EBUSY and the heap
- * goes on, with new threads of the library, or rt_thread_attach returns
- * RT_ESTATE.  A thread that is not attached must call nothing else of the
- * library meanwhile, but it may fork.
+ * If no other thread is attached, the library's threads end first.  That takes
+ * some milliseconds, or as long as a collection that one of them has begun
+ * (gc_period_s): until rt_fini returns, callbacks may run, and what they read
+ * must exist.  The caller waits for these threads as in a blocking region, so
+ * no fork of another thread waits for it.
  *
- * Attached threads.  Blocks until a stop by an unattached reader, or a fork,
- * has ended, unless another thread is attached.  Does not collect.
+ * Meanwhile a thread that is not attached may attach: either rt_fini returns
+ * RT_EBUSY, and there are new threads of the library, or rt_thread_attach
+ * returns RT_ESTATE.  After that it may try again when another rt_init has
+ * returned.  It may also fork.  It must call no other function of the library
+ * until rt_fini has returned, so a host first ends its monitors, and the
+ * threads whose destructors of thread-specific data remove roots or handles.
+ *
+ * Attached threads.  If no other thread is attached, blocks until a fork has
+ * ended.  Does not collect by itself.
  */
 RT_API int rt_fini(void);
 

@@ -108,9 +108,9 @@ RT_API int rt_free(void *p);
  * In statistics, the bytes that an object gains in place count in total_alloc,
  * and those that it loses count as freed.  Neither counts in mallocs or frees.
  *
- * Attached threads, outside a blocking region.  Collects, blocks and polls if
- * it moves the object or allocates one.  Otherwise it does none of these, like
- * rt_resize.
+ * Attached threads, outside a blocking region.  Collects, blocks and polls,
+ * unless the object shrinks or keeps its size class.  Even an object that stays
+ * where it was may have grown only after a collection.
  */
 RT_API void *rt_realloc(int kind, void *p, size_t n);
 
@@ -119,7 +119,8 @@ RT_API void *rt_realloc(int kind, void *p, size_t n);
  * least n bytes are usable, and those beyond the old rt_size are zero.
  *
  * Returns RT_OK, or RT_ENOMEM (the object would have to move: it shares its
- * memory, or there is no room behind it), RT_EINVAL (n is 0, p is not the
+ * memory, there is no room behind it, or the limit of rt_set_heap_max is
+ * reached), RT_EINVAL (n is 0, p is not the
  * beginning of an object, or the object is typed or was freed before),
  * RT_ESTATE (inside a blocking region; no heap), RT_EPERM (not attached),
  * RT_EBUSY (own stop).  Shrinking always succeeds, unless the object shares its

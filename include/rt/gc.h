@@ -110,34 +110,47 @@ RT_API int rt_set_memory_limit(int64_t bytes, int64_t *old);
  * rt_set_heap_max sets the hard limit of the heap, in bytes, while the heap
  * exists.  Objects and interpreter stacks together (heap_inuse + stack_inuse of
  * rt_memstats) take whole pages of 8 KiB, and no page is taken beyond the
- * limit. Free pages that a thread has taken ahead, at most 64, count too; a
- * collection takes them back.  The library's tables and work buffers do not
- * count, nor does the sum of rt_adjust_external.
+ * limit.  Free pages that threads have taken ahead count too, at most 64 pages
+ * (512 KiB) for each thread; no statistic shows them, and a collection takes
+ * them back.  Guards and dead objects that wait for their destructors count.
+ * The library's tables and work buffers do not, nor does the sum of
+ * rt_adjust_external.  The limit is rounded down to whole pages.
  *
- * 0 means no limit, as does any number from the heap's address space
- * (rt_config.max_heap) on.  A new heap has none.  The metric
+ * To let a script take n bytes more than there are, call rt_gc and
+ * rt_read_memstats, and set heap_inuse + stack_inuse + n.  Below some MiB a
+ * limit leaves no room for pages that threads take ahead.  The limit is one for
+ * all threads.
+ *
+ * 0 means no limit, unlike in rt_set_memory_limit, as does any number from the
+ * heap's address space (rt_config.max_heap) on.  A new heap has none; the child
+ * of a fork has that of its parent.  The metric
  * /gc/heap/max:bytes is the present limit, or the address space if there is
  * none.
  *
  * - An allocation that needs a page beyond the limit does what it does when the
  *   address space is used up: it collects, then asks the out-of-memory handler,
  *   then returns NULL.  The handler may raise the limit and return 1.  In a
- *   no-GC stretch the allocation returns NULL at once.
+ *   no-GC stretch the allocation returns NULL at once.  Each allocation that is
+ *   refused costs a whole collection, so a host should end a script at the
+ *   first one.  It cannot tell whether the limit or the system refused.
  * - Free slots of pages in use still serve, so a small object may be allocated
  *   where another is refused.
  * - The heap's goal is at most what the limit leaves for objects, less 3
- * percent (at least 1 MiB), whatever gc_percent is, even below 0.  If it leaves
- * too little, there is at most one collection for each MiB allocated, and one
- * for each allocation that needs a page beyond the limit.  While collections
- * take more than rt_config.gc_cpu_limit percent of the CPU time, only the
- * latter collect for the limit.
+ *   percent (at least 1 MiB), whatever gc_percent is, even below 0.  If it
+ *   leaves too little, there is at most one collection for each MiB allocated,
+ *   and one for each allocation that needs a page beyond the limit.  While
+ *   collections take more than rt_config.gc_cpu_limit percent of the CPU time,
+ *   only the latter collect for the limit.
  * - rt_resize does not enlarge an object beyond the limit.  While rt_realloc
  *   moves an object, both copies count.
  * - A limit below what is in use frees and moves nothing.  Pages that a thread
  *   has taken ahead may still be used.  Every other page is refused until
  *   collections and rt_free have freed enough.
  *
- * The limit counts at once, for all threads.  rt_set_heap_max sets *old to the
+ * The limit counts at once, for all threads.  The goal changes at once as well,
+ * to what the last collection found says (rt_config.heap_headroom), and if it
+ * is passed, the next allocation for which its thread's cache has no room
+ * collects.  rt_set_heap_max sets *old to the
  * previous limit, or to the bytes of address space if there was none, so *old
  * can be set again; old may be NULL.
  *
@@ -158,11 +171,11 @@ RT_API int rt_set_heap_max(size_t bytes, size_t *old);
  * A collection does not change the sum.  When the host frees such memory, it
  * must subtract what it added.  The goal falls at once, as if the last
  * collection had found that memory dead.  While gc_percent is below 0 and there
- * is no memory limit, the sum causes no collection.
+ * is neither a memory limit nor a hard limit, the sum causes no collection.
  *
  * next_gc of rt_memstats and the metric /gc/heap/goal:bytes include the sum;
- * the other fields of rt_memstats do not.  Nor does the memory limit count it,
- * but what is added also brings a collection for the memory limit nearer.  The
+ * the other fields of rt_memstats do not.  Nor do the memory limit and the hard
+ * limit count it, but what is added brings a collection for them nearer.  The
  * metric /memory/external:bytes is the sum itself.  The sum stays between 0 and
  * INT64_MAX.
  *
@@ -216,11 +229,11 @@ RT_API int rt_free_os_memory(void);
  * rt_stack_alloc as well, and a collection did not find them.  The alignment of
  * rt_alloc_aligned may make n more than its argument.  The handler runs on the
  * thread that allocates, with the world running and no lock held.  It may
- * free what it can, allocate, or leave by longjmp or an exception.  It is not
- * called for allocations that it makes itself: they return NULL if a collection
- * does not find the memory.  Several threads may run it at once, so a lock of
- * the host's must protect what it frees, and no thread may hold that lock while
- * it polls.  If the handler returns 1, the allocation collects and tries again,
+ * free what it can, allocate, or leave by longjmp or an exception, which ends
+ * its call as a return does.  It is not called for allocations that it makes
+ * itself: they return NULL if a collection does not find the memory.  Several
+ * threads may run it at once, so a lock of the host's must protect what it
+ * frees, and no thread may hold that lock while it polls.  If the handler returns 1, the allocation collects and tries again,
  * and calls the handler again each time that fails.  If it returns anything
  * else, the allocation returns NULL.  If dead objects wait for their
  * destructors, the handler may call rt_run_finalizers with max 0, and return 1
@@ -273,8 +286,9 @@ RT_API int rt_set_warn_handler(rt_text_fn *fn, void *arg);
 /*
  * rt_set_fatal_handler sets the function that gets the report before the
  * process aborts (rt/rt.h says what is reported).  fn runs on the thread that
- * found the problem, perhaps with the world stopped and with locks held.  So it
- * must not call this library or wait for other threads.  When it returns,
+ * found the problem, perhaps with the world stopped and with locks held.  That
+ * thread may be one of the library; rt_trace_fn says how large its stack is.
+ * So fn must not call this library or wait for other threads.  When it returns,
  * abort() follows.  By default the text is written to stderr.
  *
  * fn may start a program, such as a crash reporter, and wait for it: by

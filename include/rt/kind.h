@@ -66,7 +66,8 @@ enum rt_kind {
  *    and RT_KIND_ONCE promise more.
  *  - It never runs inside another callback.
  *  - It must not allocate, block, poll, leave by longjmp or by an exception, or
- *    take a lock that a thread may hold where it polls.  Of this library it may
+ *    take a lock that a thread may hold where it polls or blocks, or when it
+ *    ends a blocking region.  Of this library it may
  *    call the functions of rt/trace.h, rt_trace_stack, and rt_size, rt_base,
  *    rt_is_heap and rt_kind_of.
  *  - The object may be one that the host has not filled yet: what the host had

@@ -116,8 +116,8 @@ typedef struct rt_memstats {
 
 	/* The heap's goal: heap_alloc plus the sum of rt_adjust_external when
 	 * the next collection is meant to end.  UINT64_MAX if gc_percent is
-	 * off and there is no memory limit.  It may exceed
-	 * rt_config.max_heap. */
+	 * off and there is neither a memory limit nor a hard limit
+	 * (rt_set_heap_max).  It may exceed rt_config.max_heap. */
 	uint64_t next_gc;
 
 	/* When the last collection ended, in ns since 1970; 0 if none has. */

@@ -4,6 +4,11 @@
  * A name is "/path:unit".  Names and units stay for the life of the soname;
  * later versions may add some.  rt_metrics_describe lists them in
  * alphabetical order, each with its meaning in words.
+ *
+ * A collection begins when /gc/heap/used:bytes reaches /gc/heap/trigger:bytes,
+ * which is UINT64_MAX if there is no goal.  /gc/phase:state is 1 while a
+ * collection marks, 2 while what it found dead is being freed, in the stop or
+ * after it, and 0 otherwise.  These numbers keep their meaning.
  */
 #ifndef RT_METRICS_H
 #define RT_METRICS_H
@@ -88,8 +93,9 @@ RT_API int rt_metrics_describe(size_t i, rt_metric_desc *d);
  * threads have allocated from the spans that they cache now do not count yet;
  * those of a thread that has detached do.  The classes of CPU time are as of
  * the call, even in the middle of a collection.  They add up exactly, but for
- * the rounding to seconds, and none is less than in an earlier call of any
- * thread. A name may occur in several samples.  The call allocates nothing.
+ * the rounding of nanoseconds to seconds as a double, and none is less than in
+ * an earlier call of any thread.  A name may occur in several samples.  The
+ * call allocates nothing.
  *
  * Returns 0, even if some sample is RT_METRIC_BAD, or RT_EINVAL (samples is
  * null and n is not 0), RT_ESTATE (no heap).

@@ -40,7 +40,8 @@
  *    if the caller refers to it only from a place where the collector does not
  *    look.
  *  - "Blocks": the function may wait for another thread, or for the end of a
- *    stop of the world.  Another thread may collect meanwhile.  The caller must
+ *    stop of the world.  Another thread may collect meanwhile, also one of the
+ *    library (rt_config.gc_period_s).  The caller must
  *    hold no lock for which another attached thread waits outside a blocking
  *    region.
  *  - "Polls": if a stop is requested, the thread is stopped here until the

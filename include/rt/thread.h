@@ -163,9 +163,11 @@ RT_API rt_thread *rt_thread_self(void);
  * because the frames that were saved do not change while fn runs.
  *
  * Until rt_blocking_leave the thread must not obtain heap pointers, or store
- * any into the heap or into roots.  It must not call a function that only
- * attached threads may call.  The library cannot detect every breach of these
- * rules.  Leaving the region by longjmp is an error.
+ * any into the heap or into roots.  Nor must it change what a root or trace
+ * callback reads: another thread may collect at any time, in a host with one
+ * thread a thread of the library (rt_config.gc_period_s).  It must not call a
+ * function that only attached threads may call.  The library cannot detect
+ * every breach of these rules.  Leaving the region by longjmp is an error.
  *
  * The library cannot see that a C++ exception, pthread_exit or a deferred
  * cancellation leaves the function that called this.  Then the region lasts
@@ -250,8 +252,9 @@ static inline void rt_poll(void)
  *  - A function that blocks or polls returns RT_ESTATE, NULL or 0 at once, even
  *    in the caller's own stop.  rt_safepoint and rt_poll do nothing.
  *  - Allocation works, but neither collects nor polls, and calls no handler.
- *    It passes the heap's goal and the memory limit, and returns NULL only if
- *    there is no memory without a collection.  gcstress (rt_config) does not
+ *    It passes the heap's goal and the memory limit, but not the limit of
+ *    rt_set_heap_max.  It returns NULL only if there is no memory without a
+ *    collection.  gcstress (rt_config) does not
  *    count it.
  *  - fork works, and so does rt_fork_prepare; parent and child continue inside
  *    the stretch.  But a fork is a stop.  If another thread's stop comes first,
