@@ -1,4 +1,4 @@
-// limits.c - a heap of 64 MiB that runs out of memory, and destructors that
+// limits.c - a heap with a limit that runs out of memory, and destructors that
 // find some.
 //
 // Each object owns a file of an editor.  An object that died stays until its
@@ -51,8 +51,8 @@ static int begin(void)
 	if (rt_version() < RT_VERSION_NUMBER)
 		errx(1, "the library is older than its headers");
 	rt_config_init(&c);
-	c.max_heap = 64 << 20;
 	must(rt_init(&c));
+	must(rt_set_heap_max(64 << 20, NULL));
 	must(rt_set_oom_handler(out_of_memory, NULL));
 	must(rt_set_fatal_handler(broken, NULL));
 	rt_kind_desc_init(&d);

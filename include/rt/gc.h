@@ -233,9 +233,10 @@ RT_API int rt_free_os_memory(void);
  * its call as a return does.  It is not called for allocations that it makes
  * itself: they return NULL if a collection does not find the memory.  Several
  * threads may run it at once, so a lock of the host's must protect what it
- * frees, and no thread may hold that lock while it polls.  If the handler returns 1, the allocation collects and tries again,
- * and calls the handler again each time that fails.  If it returns anything
- * else, the allocation returns NULL.  If dead objects wait for their
+ * frees, and no thread may hold that lock while it polls.  If the handler
+ * returns 1, the allocation collects and tries again, and calls the handler
+ * again each time that fails.  If it returns anything else, the allocation
+ * returns NULL.  If dead objects wait for their
  * destructors, the handler may call rt_run_finalizers with max 0, and return 1
  * if that ran any.  Only there do destructors run inside an allocation.
  */

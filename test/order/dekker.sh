@@ -90,7 +90,7 @@ runtime/world/heapstats wait_even 1
 runtime/world/pausering read_once 2
 runtime/world/pausering copy_slots 4
 runtime/world/cyclering cyclering_read 2
-runtime/world/gcstats gcstats_read_cycles 2
+runtime/world/gcstats record_read 2
 runtime/os/throw handler_load 3
 runtime/os/lock mutex_try 1
 runtime/os/lock mutex_lock 1
