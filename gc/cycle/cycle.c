@@ -209,7 +209,8 @@ static RT_NOINLINE void collect_stopped(struct rt_proc *p, bool forced,
 	if (!beside)
 		sweep_all(p);
 	cyclerecord_step(CYCLERECORD_SWEEP);
-	probe_gc_swept(cycle.number, heapgauge_sum(HEAPGAUGE_IN_USE));
+	if (!beside)
+		probe_gc_swept(cycle.number, heapgauge_sum(HEAPGAUGE_IN_USE));
 	if (gctrace_on())
 		gctrace_note();
 	pace(forced, beside);

@@ -58,7 +58,7 @@ bool gctrace_format_class(struct text *t, const struct gctrace_cycle *c,
 			  unsigned class);
 
 // gctrace_note notes what the trace of the collection of this stop needs.  It
-// must come after sweeping, before anything is allocated.  gctrace_take copies
+// must come after the flip, before anything is allocated.  gctrace_take copies
 // it.  The caller must still have the right to stop the world.
 void gctrace_note(void);
 void gctrace_take(struct gctrace_cycle *c, uint64_t number);

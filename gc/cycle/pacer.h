@@ -143,8 +143,7 @@ void pacer_collected(const struct pacer_found *found);
 void pacer_account(const struct pacer_cpu *cpu);
 
 // pacer_for_limit tells whether so many bytes are reason to collect for a limit
-// only.  The caller must have the world stopped, or the lock of
-// the rule.
+// only.  The caller must have the world stopped, or the lock of the rule.
 RT_INLINE bool pacer_for_limit(uint64_t used)
 {
 	return used < pacer.unlimited;

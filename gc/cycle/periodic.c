@@ -27,22 +27,19 @@ bool periodic_wanted(void)
 	       (int64_t)atomic_u64_load_relaxed(&pacer.percent) >= 0;
 }
 
-static uint64_t cycles(void)
-{
-	return atomic_u64_load_relaxed(&scavgoal.cycles);
-}
-
 // look notes when the last collection was.
 static void look(struct periodic *s, uint64_t now)
 {
+	// Pairs with the release in scavgoal_note.
+	uint64_t cycles = atomic_u64_load_acquire(&scavgoal.cycles);
 	uint64_t ended = atomic_u64_load_relaxed(&scavgoal.ended);
 
-	if (s->since != 0 && s->cycles == cycles())
+	if (s->since != 0 && s->cycles == cycles)
 		return;
 	// Without a collection, or if its clock was refused, time counts from
 	// now.
 	s->since = ended != 0 ? base_min(ended, now) : now;
-	s->cycles = cycles();
+	s->cycles = cycles;
 }
 
 uint64_t periodic_left(struct periodic *s, uint64_t now)
@@ -57,14 +54,17 @@ uint64_t periodic_left(struct periodic *s, uint64_t now)
 
 // begin acquires the right to lead and to stop the world, without waiting.
 // Returns false if another thread has either, or has collected just now, and
-// what it found is not swept.
-static bool begin(void)
+// what it found is not swept, or if *quit is set.
+static bool begin(const atomic_u32 *quit)
 {
 	if (!swept_over() || !ask_lead())
 		return false;
 	schedpoint(SCHED_PERIODIC_BEGIN);
-	if (stw_try_acquire())
-		return true;
+	if (stw_try_acquire()) {
+		if (atomic_u32_load_relaxed(quit) == 0)
+			return true;
+		stw_release();
+	}
 	ask_pass();
 	return false;
 }
@@ -85,7 +85,8 @@ static void collect(struct rt_proc *p)
 	rt_thread_tls = unattached;
 }
 
-bool periodic_collect(struct periodic *s, struct rt_proc *p)
+bool periodic_collect(struct periodic *s, struct rt_proc *p,
+		      const atomic_u32 *quit)
 {
 	uint64_t now = nanotime();
 
@@ -95,7 +96,7 @@ bool periodic_collect(struct periodic *s, struct rt_proc *p)
 	// It stays due: this thread runs, so no other can collect first.
 	s->again = now + period_ns() / AGAIN_PART;
 	schedpoint(SCHED_PERIODIC_COLLECT);
-	if (!begin())
+	if (!begin(quit))
 		return false;
 	collect(p);
 	if (swept_take_advice())

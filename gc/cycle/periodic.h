@@ -18,9 +18,10 @@
 //
 // The thread runs no code of the host but the callbacks that mark.  These find
 // what they find on a thread of the host that collects: the same functions
-// work, and the others refuse alike.  The thread notes what handlers must be
-// told, and a thread of the host tells them.  Nor does it make helpers, which
-// would have its scheduling and not the host's.
+// work, and the others refuse alike.  Only rt_thread_self returns NULL, because
+// no host may describe the stack of this thread.  The thread notes what
+// handlers must be told, and a thread of the host tells them.  Nor does it make
+// helpers, which would have its scheduling and not the host's.
 #ifndef GC_CYCLE_PERIODIC_H
 #define GC_CYCLE_PERIODIC_H
 
@@ -38,14 +39,15 @@ bool periodic_wanted(void);
 
 // periodic_left returns for how many ns to sleep at now until a collection is
 // due; 0: it is.  Returns UINT64_MAX if there are none.  If the clock was
-// refused, none is due, and it returns the whole period.  The caller must be
-// running, so that no collection changes meanwhile what it reads.
+// refused, none is due, and it returns the whole period.
 uint64_t periodic_left(struct periodic *s, uint64_t now);
 
-// periodic_collect collects if that is due and no thread has the right to lead
-// or to stop the world.  Returns whether it has.  p is the caller's P, which
+// periodic_collect collects if that is due, no thread has the right to lead or
+// to stop the world, and *quit is 0, which only a thread with the latter right
+// may change to 1.  Returns whether it has.  p is the caller's P, which
 // may be stopped afterwards.  It must be running, with no stack to be scanned.
 // The caller must hold no lock.
-bool periodic_collect(struct periodic *s, struct rt_proc *p);
+bool periodic_collect(struct periodic *s, struct rt_proc *p,
+		      const atomic_u32 *quit);
 
 #endif

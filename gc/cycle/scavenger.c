@@ -78,7 +78,7 @@ static void collect(struct scavturn *turn, struct rt_proc *p,
 	struct periodic *s = &scavenger.periodic;
 
 	// The end of the heap waits for no collection that has not begun.
-	if (!must_end() && periodic_collect(s, p)) {
+	if (periodic_collect(s, p, &scavenger.quit)) {
 		finish_sweep(p);
 		scavturn_collected(turn);
 		*next = release(turn, p);

@@ -34,10 +34,9 @@ RT_INLINE void finalize_poll(struct rt_thread *t)
 }
 
 // finalize_tell passes what collections have found (dropnews.h) to the handlers
-// of the host.  Returns true if
-// there was any.  The caller must hold no lock, and no object.  In a no-GC
-// stretch, and after a handler that has left (door_stayed), the news stay for a
-// later call.
+// of the host.  Returns true if there was any.  The caller must hold no lock,
+// and no object.  In a no-GC stretch, and after a handler that has left
+// (door_stayed), the news stay for a later call.
 void finalize_tell_news(void);
 RT_INLINE bool finalize_tell(void)
 {

@@ -539,10 +539,11 @@ RT_API int rt_init(const rt_config *c);
  *
  * Meanwhile a thread that is not attached may attach: either rt_fini returns
  * RT_EBUSY, and there are new threads of the library, or rt_thread_attach
- * returns RT_ESTATE.  After that it may try again when another rt_init has
- * returned.  It may also fork.  It must call no other function of the library
- * until rt_fini has returned, so a host first ends its monitors, and the
- * threads whose destructors of thread-specific data remove roots or handles.
+ * returns RT_ESTATE.  That call must have returned before rt_init is called
+ * again, and after it the thread may attach when rt_init has returned.  It may
+ * also fork.  It must call no other function of the library until rt_fini has
+ * returned, so a host first ends its monitors, and the threads whose
+ * destructors of thread-specific data remove roots or handles.
  *
  * Attached threads.  If no other thread is attached, blocks until a fork has
  * ended.  Does not collect by itself.

@@ -110,7 +110,8 @@ RT_API int rt_free(void *p);
  *
  * Attached threads, outside a blocking region.  Collects, blocks and polls,
  * unless the object shrinks or keeps its size class.  Even an object that stays
- * where it was may have grown only after a collection.
+ * where it was may have grown only after a collection, and after a call of the
+ * out-of-memory handler.
  */
 RT_API void *rt_realloc(int kind, void *p, size_t n);
 

@@ -113,8 +113,8 @@ RT_API int rt_roots_remove(void *lo, void *hi);
  *    another, in no particular order.  Any attached thread may be the one that
  *    collects, or a thread of the library (rt_config.gc_period_s), so the
  *    callback must not use a thread-local variable of the host.  It runs on the
- *    stack of that thread.  rt_trace_fn says what a thread of the library has
- *    room for.
+ *    stack of that thread, and rt_thread_self returns NULL on one of the
+ *    library.  rt_trace_fn says what a thread of the library has room for.
  *  - It may be called again later in the same stop, if the system refuses
  *    memory, and outside of marking (rt_config.checkmark).  It must then tell
  *    the same references.

@@ -28,6 +28,7 @@ static void begin(void)
 	c.max_procs = 2;
 	c.gc_threads = 1;
 	c.scavenge = 1;
+	c.idle_s = 0; // its steps pass SCHED_SEMA_ACQUIRE, too
 	heap_start(c);
 	host_attach();
 	must(rt_roots_add(objects, objects + OBJECTS, RT_ROOT_EXACT));

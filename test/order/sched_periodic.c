@@ -123,12 +123,11 @@ static const enum schedpoint inside[] = {
 TEST(a_thread_that_asks_during_the_collection_leads_next,
      .n = RT_ARRAY_LEN(inside))
 {
-	// Attached before the stop, which it does not outlast.
 	hold(inside[_i]);
-	if (inside[_i] != SCHED_CYCLE_FLIP)
-		pass_at(SCHED_ASK_WAIT, &other, host_collect);
-	else
-		hand_start(&other, host_collect);
+	// In the stop a thread cannot even attach.
+	pass_at(inside[_i] == SCHED_CYCLE_FLIP ? SCHED_LOCK_OPEN_GATE
+					       : SCHED_ASK_WAIT,
+		&other, host_collect);
 	let_end(inside[_i], &other);
 	ck_assert_int_eq(cause_of(1), RT_CAUSE_PERIODIC);
 	ck_assert_int_eq(cause_of(2), RT_CAUSE_FORCED);
@@ -247,16 +246,20 @@ static void release_when_it_must_end(void)
 	schedpoint_release(held_at);
 }
 
-// rt_fini waits for the end of the thread, even if that has found that a
-// collection is due.
+// rt_fini waits for the end of the thread, but not for a collection that the
+// thread has not begun.
 TEST(the_end_of_the_heap_waits_for_the_thread, .n = 2)
 {
+	uint64_t flips;
+
 	held_at = _i == 0 ? SCHED_PERIODIC_COLLECT : SCHED_PERIODIC_BEGIN;
 	hold(held_at);
+	flips = schedpoint_passed(SCHED_CYCLE_FLIP);
 	host_unblock();
 	hand_start(&other, release_when_it_must_end);
 	must(rt_fini());
 	hand_end(&other);
+	ck_assert_uint_eq(schedpoint_passed(SCHED_CYCLE_FLIP), flips);
 	ck_assert(!runs());
 	begin();
 	heap_healthy();

@@ -352,10 +352,10 @@ static void collect_object(rt_kind_desc d)
 	uintptr_t *p = rt_alloc_kind(kind, 32);
 
 	ck_assert_ptr_nonnull(p);
-	// A reference that no callback tells: tracecheck describes the object.
-	if (!(d.flags & RT_KIND_DROP))
-		p[2] = (uintptr_t)rt_alloc_noscan(64);
 	words[0] = d.flags & RT_KIND_DROP ? 0 : (uintptr_t)p;
+	// A reference that no callback tells: tracecheck describes the object.
+	if (words[0])
+		p[2] = (uintptr_t)rt_alloc_noscan(64);
 	collect();
 	words[0] = 0;
 	rt_run_finalizers(0);

@@ -737,6 +737,7 @@ static const struct {
     {"oscall_lock", true, "see check_locked"},
     {"oscall_unlock", true, "see check_locked"},
     {"oscall_reserve_unlocked", true, "see check_locked"},
+    {"oscall_noted_nprocs", true, "asks no system"},
     {"oscall_main_stack_end", true, "asks no system"},
     {"oscall_program", true, "asks no system"},
     {"oscall_fork_prepare", true, "asks no system"},

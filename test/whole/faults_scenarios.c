@@ -479,6 +479,7 @@ static void check_scavenger(void)
 static unsigned act_periodic(void)
 {
 	enum { PERIOD_S = 255 };
+	static const atomic_u32 never;
 	const uint64_t period = PERIOD_S * UINT64_C(1000000000);
 	struct periodic s = {.since = 0};
 	uint8_t usual = settings.gc_period_s;
@@ -490,7 +491,7 @@ static unsigned act_periodic(void)
 	slices_rest(rt_thread_tls);
 	require(periodic_left(&s, nanotime()) <= period, "it begins late");
 	fault_advance_clock(period);
-	collected = periodic_collect(&s, proc_self());
+	collected = periodic_collect(&s, proc_self(), &never);
 	require(periodic_left(&s, nanotime()) <= period, "it is due late");
 	require(rt_set_gc_percent(-1, NULL) == RT_OK, "percent");
 	settings.gc_period_s = usual;

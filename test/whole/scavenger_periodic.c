@@ -50,6 +50,7 @@ static rt_cycle newest(void)
 // ---- when it is due ----
 
 static struct periodic periodic;
+static const atomic_u32 never;
 
 static void begin_alone(void)
 {
@@ -158,7 +159,7 @@ static bool collect(void)
 
 	fault_advance_clock(PERIOD_S * SECOND);
 	sweep_rest();
-	collected = periodic_collect(&periodic, proc_self());
+	collected = periodic_collect(&periodic, proc_self(), &never);
 	sweep_rest();
 	return collected;
 }
@@ -176,7 +177,7 @@ TEST(it_frees_what_was_dropped)
 	rt_cycle c;
 
 	fill(8);
-	ck_assert(!periodic_collect(&periodic, proc_self()));
+	ck_assert(!periodic_collect(&periodic, proc_self(), &never));
 	drop(1);
 	ck_assert(collect());
 	c = newest();
@@ -186,7 +187,7 @@ TEST(it_frees_what_was_dropped)
 	ck_assert_uint_le(c.heap_live, 2 * MIB);
 	ck_assert_uint_eq(heap_stats().num_gc, 1);
 	ck_assert_uint_eq(heap_stats().num_forced_gc, 0);
-	ck_assert(!periodic_collect(&periodic, proc_self()));
+	ck_assert(!periodic_collect(&periodic, proc_self(), &never));
 	heap_healthy();
 }
 
@@ -204,7 +205,7 @@ TEST(other_collections_count)
 {
 	fault_advance_clock(PERIOD_S * SECOND);
 	must(rt_gc());
-	ck_assert(!periodic_collect(&periodic, proc_self()));
+	ck_assert(!periodic_collect(&periodic, proc_self(), &never));
 	ck_assert_uint_eq(newest().number, 1);
 }
 
@@ -249,9 +250,9 @@ TEST(it_does_not_wait_for_others, .n = 2)
 	left = left_at(nanotime());
 	ck_assert_uint_gt(left, 0);
 	ck_assert_uint_le(left, PERIOD_S / 10 * SECOND);
-	ck_assert(!periodic_collect(&periodic, proc_self()));
+	ck_assert(!periodic_collect(&periodic, proc_self(), &never));
 	fault_advance_clock(PERIOD_S / 10 * SECOND);
-	ck_assert(periodic_collect(&periodic, proc_self()));
+	ck_assert(periodic_collect(&periodic, proc_self(), &never));
 	ck_assert_uint_eq(newest().number, 1);
 }
 
