@@ -74,7 +74,7 @@
 	X(FINALIZE_NOW_PICKED) /* has picked, and started the world */         \
                                                                                \
 	X(GROW)		 /* has released the heap lock, will prepare chunks */ \
-	X(AWAIT_RELEASE) /* has released the heap lock, will wait its turn */  \
+	X(AWAIT_IN_HAND) /* has released the heap lock, will wait its turn */  \
 	X(SCAVENGE_STEP) /* has pages that look allocated */                   \
                                                                                \
 	X(FREELIST_SHARE) /* has linked a list to the shared one, holds the    \

@@ -53,10 +53,10 @@ static const char *check_fields(const struct mheap *h)
 
 	if (!wrong)
 		wrong = sema_check(&h->turn);
-	// Only the thread that has the turn changes releasing, and no thread is
+	// Only the thread that has the turn changes in_hand, and no thread is
 	// stopped while it has the turn.
-	if (!wrong && h->releasing && stw_stopped())
-		wrong = "pages are being released in a stop";
+	if (!wrong && h->in_hand && stw_stopped())
+		wrong = "pages are in hand in a stop";
 	if (!wrong && h->spans.inuse != gauge_load(&gauges.mspan_inuse))
 		wrong = "mspan_inuse differs from the mspans handed out";
 	if (!wrong && atomic_u32_load_relaxed(&h->populate) > 1)
@@ -283,19 +283,19 @@ static bool prepare(uint32_t total)
 	return ok;
 }
 
-// await_release waits until the pages that another thread is releasing are free
+// await_in_hand waits until the pages that another thread has in hand are free
 // again.  Returns false if there are none.  The caller must hold the heap lock,
 // which is released meanwhile.  The other thread is running and needs only this
 // lock and that of hugepages.  So the wait is as long as its system calls, and
-// a stop can wait for it.  In a stop no page is being released.
-static bool await_release(void)
+// a stop can wait for it.  In a stop no page is in hand.
+static bool await_in_hand(void)
 {
 	RT_ASSERT(mutex_held(&mheap.lock));
-	if (!mheap.releasing)
+	if (!mheap.in_hand)
 		return false;
 	RT_ASSERT(!stw_stopped());
 	mutex_unlock(&mheap.lock);
-	schedpoint(SCHED_AWAIT_RELEASE);
+	schedpoint(SCHED_AWAIT_IN_HAND);
 	sema_acquire(&mheap.turn);
 	mutex_lock(&mheap.lock);
 	// The thread that has the next turn must first take the heap lock.  So
@@ -353,7 +353,7 @@ static bool grow(struct rt_proc *p, uint64_t npages)
 		mutex_lock(&mheap.lock);
 		// Otherwise pages at the end that are being released would
 		// not count as free.
-		await_release();
+		await_in_hand();
 		if (!ok)
 			return false;
 	}
@@ -412,7 +412,7 @@ static bool take_locked(struct rt_proc *p, struct pages n, struct grant *g)
 		return false;
 	}
 	g->page = find_pages(n, &g->nscav);
-	if (g->page == PAGEALLOC_NONE && await_release())
+	if (g->page == PAGEALLOC_NONE && await_in_hand())
 		g->page = find_pages(n, &g->nscav);
 	if (g->page == PAGEALLOC_NONE) {
 		bool grown = grow(p, n.npages + n.align - 1);
@@ -845,12 +845,40 @@ void mheap_free_manual(struct rt_proc *p, struct mspan *s)
 	free_spans(p, s, s->use);
 }
 
+// ---- pages in hand ----
+
+void mheap_begin_turn(void)
+{
+	sema_acquire(&mheap.turn);
+	mutex_lock(&mheap.lock);
+	RT_ASSERT(!mheap.in_hand);
+}
+
+void mheap_hold(bool any)
+{
+	mheap.in_hand = any;
+	mutex_unlock(&mheap.lock);
+}
+
+void mheap_end_turn(uint64_t page, uint64_t npages, bool scavenged)
+{
+	if (npages != 0) {
+		mutex_lock(&mheap.lock);
+		pagealloc_free(&mheap.pages, page, npages);
+		if (scavenged)
+			pagealloc_set_scavenged(&mheap.pages, page, npages);
+		mheap.in_hand = false;
+		mutex_unlock(&mheap.lock);
+	}
+	sema_release(&mheap.turn);
+}
+
 bool mheap_choose_huge_pages(void)
 {
 	bool wanted;
 
 	mutex_lock(&mheap.lock);
-	wanted = !mheap.releasing && hugepages_choose(&mheap.pages);
+	wanted = !mheap.in_hand && hugepages_choose(&mheap.pages);
 	mutex_unlock(&mheap.lock);
 	return wanted;
 }

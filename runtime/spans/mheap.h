@@ -48,12 +48,12 @@ struct mheap {
 	// Protects everything here but turn and populate.  freed_much is raised
 	// under it, but mheap_take_freed lowers it without the lock.
 	struct mutex lock;
-	// Pages whose memory is being released look allocated.  Only the thread
-	// that has the turn releases any, and it does not poll meanwhile.  A
-	// thread that finds no room while there are such pages (releasing)
-	// waits for the turn and looks again.
+	// Pages in hand are free, but look allocated while their memory is
+	// being released.  Only the thread that has the turn has any, and it
+	// does not poll meanwhile.  A thread that finds no room while there are
+	// such pages waits for the turn and looks again.
 	struct sema turn;
-	bool releasing;
+	bool in_hand;
 	struct pagealloc pages;
 	struct fixalloc spans;	  // struct mspan
 	struct fixalloc bitmap8s; // bitmap8 of each span of 8-byte objects
@@ -146,6 +146,14 @@ RT_INLINE bool mheap_freed_much(void)
 	return atomic_u32_load_relaxed(&mheap.freed_much) != 0;
 }
 
+// mheap_begin_turn waits for the turn and acquires the heap lock.  The caller
+// then marks pages allocated, or none, and calls mheap_hold, which releases the
+// lock.  mheap_end_turn ends the turn.  It first frees the npages pages in hand
+// from page on; npages may be 0.  They are scavenged if scavenged is true.
+void mheap_begin_turn(void);
+void mheap_hold(bool any);
+void mheap_end_turn(uint64_t page, uint64_t npages, bool scavenged);
+
 // mheap_cache_flush frees the pages and mspans of a P's cache.  The caller must
 // be its owner, or the owner must be stopped.
 void mheap_cache_flush(struct mheap_cache *cache);
@@ -156,7 +164,7 @@ void mheap_cache_flush(struct mheap_cache *cache);
 void mheap_chunk_pages(uint32_t chunk, struct pallocbits *taken);
 
 // mheap_choose_huge_pages calls hugepages_choose and returns its result.  While
-// pages are being released it does nothing and returns false.  These pages look
+// pages are in hand it does nothing and returns false.  These pages look
 // allocated, so a chunk might seem full because of them, and huge pages would
 // bring in again what is being released.  The next collection chooses instead.
 bool mheap_choose_huge_pages(void);

@@ -54,8 +54,8 @@ static void count(struct rt_proc *p, uint64_t bytes)
 	heapstats_release(p);
 }
 
-// release releases the memory behind the range that find took.  It frees the
-// range even if the system refuses that.  Returns false if the system refuses.
+// release releases the memory behind the pages in hand, and ends the turn even
+// if the system refuses that.  Returns false if the system refuses.
 static bool release(struct rt_proc *p, uint64_t page, unsigned n)
 {
 	uint64_t bytes = (uint64_t)n << RT_PAGE_SHIFT;
@@ -66,41 +66,32 @@ static bool release(struct rt_proc *p, uint64_t page, unsigned n)
 
 	if (released)
 		count(p, bytes);
-	mutex_lock(&mheap.lock);
-	pagealloc_free(&mheap.pages, page, n);
-	if (released)
-		pagealloc_set_scavenged(&mheap.pages, page, n);
-	mheap.releasing = false;
-	mutex_unlock(&mheap.lock);
+	mheap_end_turn(page, n, released);
 	return released;
 }
 
-// step takes the turn, and finds and releases the next range of a pass.  It
-// sets *released to the bytes released, 0 if the system refuses.  Returns false
-// if there is no range.
+// step finds and releases the next range of a pass in a turn.  It sets
+// *released to the bytes released, 0 if the system refuses.  Returns false if
+// there is no range.
 static bool step(struct rt_proc *p, struct scavenge_pass *pass,
 		 uint64_t max_pages, uint64_t *released)
 {
-	bool found;
 	uint64_t page;
 	unsigned n;
 
 	*released = 0;
-	sema_acquire(&mheap.turn);
-	mutex_lock(&mheap.lock);
+	mheap_begin_turn();
 	page = find(pass, max_pages, &n);
-	found = page != PAGEALLOC_NONE;
-	RT_ASSERT(!mheap.releasing);
-	mheap.releasing = found;
-	mutex_unlock(&mheap.lock);
-	pass->over = !found;
+	pass->over = page == PAGEALLOC_NONE;
+	mheap_hold(!pass->over);
 	schedpoint(SCHED_SCAVENGE_STEP);
-	if (found && release(p, page, n))
+	if (pass->over)
+		mheap_end_turn(0, 0, false);
+	else if (release(p, page, n))
 		*released = (uint64_t)n << RT_PAGE_SHIFT;
-	else if (found) // skips the rest of the chunk
+	else // skips the rest of the chunk
 		pass->below = (uint32_t)(page / RT_CHUNK_PAGES);
-	sema_release(&mheap.turn);
-	return found;
+	return !pass->over;
 }
 
 uint64_t scavenge_range(struct rt_proc *p, struct scavenge_pass *pass,

@@ -35,7 +35,7 @@
 // struct mheap.
 bool locked; // lock
 byte next, serving; // turn
-bool releasing;
+bool in_hand;
 byte used; // bits of the page allocator
 byte scavenged;
 
@@ -62,7 +62,7 @@ inline unlock()
 	locked = false
 }
 
-// C: sema_acquire
+// C: mheap_begin_turn, sema_acquire
 // at: SEMA_ACQUIRE
 inline begin_turn(ticket)
 {
@@ -70,7 +70,7 @@ inline begin_turn(ticket)
 	atomic { serving == ticket; ticket = 0 }
 }
 
-// C: sema_release
+// C: mheap_end_turn, sema_release
 // at: SEMA_RELEASE
 inline end_turn()
 {
@@ -103,7 +103,7 @@ inline step(page, ticket)
 		:: else -> break
 		od;
 		if
-		:: page < PAGES -> used = used | BIT(page); releasing = true
+		:: page < PAGES -> used = used | BIT(page); in_hand = true
 		:: else
 		fi
 	}
@@ -123,7 +123,7 @@ inline step(page, ticket)
 			assert(!(owned & BIT(page)));
 			used = used & ~BIT(page);
 			scavenged = scavenged | BIT(page);
-			releasing = false
+			in_hand = false
 		}
 		unlock()
 	:: else
@@ -152,12 +152,12 @@ inline try(got)
 	}
 }
 
-// C: await_release
-// at: AWAIT_RELEASE, SEMA_ACQUIRE, SEMA_RELEASE
+// C: await_in_hand
+// at: AWAIT_IN_HAND, SEMA_ACQUIRE, SEMA_RELEASE
 inline await(got, ticket)
 {
 	if
-	:: !got && releasing ->
+	:: !got && in_hand ->
 #ifndef LOCK_KEPT
 		unlock();
 #endif
@@ -194,7 +194,7 @@ inline grow(got, ticket)
 	fi
 }
 
-// take_locked: try, await_release, try, grow.
+// take_locked: try, await_in_hand, try, grow.
 // C: take_locked
 // in: Taker
 inline take(got, ticket)
@@ -227,7 +227,7 @@ proctype Releaser()
 }
 
 // C: mheap_alloc_large, mheap_free
-// at: AWAIT_RELEASE
+// at: AWAIT_IN_HAND
 proctype Taker()
 {
 	bool got;
@@ -252,7 +252,7 @@ proctype Stopper()
 {
 	stopping = true;
 	running == 0;
-	assert(!locked && !releasing);
+	assert(!locked && !in_hand);
 	assert(used == owned);
 	stopping = false
 }

@@ -70,9 +70,9 @@ TEST(pages_that_are_being_released_are_waited_for)
 	begin();
 	hold_at(SCHED_SCAVENGE_STEP, &releaser, release_a_step);
 	ck_assert(!all_is_free());
-	hold_at(SCHED_AWAIT_RELEASE, &other, take_all);
+	hold_at(SCHED_AWAIT_IN_HAND, &other, take_all);
 	ck_assert(!mutex_held(&mheap.lock));
-	schedpoint_release(SCHED_AWAIT_RELEASE);
+	schedpoint_release(SCHED_AWAIT_IN_HAND);
 	let_end(SCHED_SCAVENGE_STEP, &releaser);
 	hand_end(&other);
 	ck_assert_ptr_nonnull(span);
@@ -85,7 +85,7 @@ TEST(a_turn_ends_when_the_pages_are_free)
 	begin();
 	hold_at(SCHED_SCAVENGE_STEP, &releaser, release_a_step);
 	move_on(SCHED_SCAVENGE_STEP, SCHED_SEMA_RELEASE);
-	ck_assert(!mheap.releasing);
+	ck_assert(!mheap.in_hand);
 	ck_assert(all_is_free());
 	let_end(SCHED_SEMA_RELEASE, &releaser);
 }
@@ -95,9 +95,9 @@ TEST(a_thread_that_waited_looks_before_the_next_step)
 {
 	begin();
 	hold_at(SCHED_SCAVENGE_STEP, &releaser, release_a_step);
-	hold_at(SCHED_AWAIT_RELEASE, &other, take_all);
+	hold_at(SCHED_AWAIT_IN_HAND, &other, take_all);
 	let_end(SCHED_SCAVENGE_STEP, &releaser);
-	move_on(SCHED_AWAIT_RELEASE, SCHED_SEMA_RELEASE);
+	move_on(SCHED_AWAIT_IN_HAND, SCHED_SEMA_RELEASE);
 	ck_assert(mutex_held(&mheap.lock));
 	let_end(SCHED_SEMA_RELEASE, &other);
 	ck_assert_ptr_nonnull(span);
@@ -111,7 +111,7 @@ TEST(a_heap_in_use_is_not_waited_for)
 	schedpoint_watch();
 	take_all();
 	ck_assert_ptr_null(span);
-	ck_assert_uint_eq(schedpoint_passed(SCHED_AWAIT_RELEASE), 0);
+	ck_assert_uint_eq(schedpoint_passed(SCHED_AWAIT_IN_HAND), 0);
 }
 
 static void release_for_the_limit(void)
@@ -169,8 +169,8 @@ TEST(pages_that_are_being_released_are_grown_from)
 	hold_at(SCHED_GROW, &other, take_one_more);
 	ck_assert(!mutex_held(&mheap.lock));
 	hold_at(SCHED_SCAVENGE_STEP, &releaser, release_a_step);
-	move_on(SCHED_GROW, SCHED_AWAIT_RELEASE);
-	schedpoint_release(SCHED_AWAIT_RELEASE);
+	move_on(SCHED_GROW, SCHED_AWAIT_IN_HAND);
+	schedpoint_release(SCHED_AWAIT_IN_HAND);
 	let_end(SCHED_SCAVENGE_STEP, &releaser);
 	hand_end(&other);
 	ck_assert_ptr_nonnull(span);
@@ -219,7 +219,7 @@ static void stop_released(void)
 
 	stw_acquire(NULL);
 	stw_stop(NULL, RT_STOP_HOST);
-	ck_assert(!mheap.releasing);
+	ck_assert(!mheap.in_hand);
 	ck_assert(all_is_free());
 	atomic_u32_store_release(&stopped, 1);
 	stw_start(NULL, &times);

@@ -380,8 +380,8 @@
 	  "semaphore serves a ticket that was not drawn",                      \
 	  U32(x.mheap.turn.next,                                               \
 	      atomic_u32_load_relaxed(&x.mheap.turn.serving) - 1))             \
-	X(mheap_check(&x.mheap), "pages are being released in a stop",         \
-	  x.mheap.releasing = true)                                            \
+	X(mheap_check(&x.mheap), "pages are in hand in a stop",                \
+	  x.mheap.in_hand = true)                                              \
 	X(mheap_check(&x.mheap), "fixalloc has an impossible size",            \
 	  x.mheap.spans.size = 0)                                              \
 	X(mheap_check(&x.mheap),                                               \
