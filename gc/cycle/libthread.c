@@ -50,6 +50,14 @@ bool libthread_start(struct libthread *t, const struct libthread_work *work)
 	return t->attached;
 }
 
+void libthread_poll(struct rt_proc *p)
+{
+	if (!proc_wanted(p))
+		return;
+	proc_block(p);
+	proc_unblock(p);
+}
+
 void libthread_join(const struct libthread *t)
 {
 	oscall_thread_join(t->thread);

@@ -40,6 +40,11 @@ struct libthread {
 // blocked, or not attached, because the new thread waits for the end of a stop.
 bool libthread_start(struct libthread *t, const struct libthread_work *work);
 
+// libthread_poll lets a stop begin that is wanted, and returns when it has
+// ended.  p is the P of the calling thread of the library, which must be
+// running and have nothing in hand.
+void libthread_poll(struct rt_proc *p);
+
 // libthread_join waits for the end of a thread that was started, which must
 // have been told to end.  The caller must be blocked, because the thread may
 // wait for the end of a stop.

@@ -35,9 +35,17 @@ static void finish_sweep(struct rt_proc *p)
 		worker_advise();
 }
 
-// pause_for sleeps between two batches.  A sweep that begins meanwhile wakes
-// the thread, which then sweeps, and sleeps for the rest of the time: a program
-// that collects often does not make it release faster.
+// serve_threads does what threads that allocate would otherwise have to do.
+static void serve_threads(struct rt_proc *p)
+{
+	finish_sweep(p);
+	ahead_run(&scavenger.ahead, p, nanotime());
+}
+
+// pause_for sleeps between two batches.  A sweep that begins meanwhile, or a
+// thread that takes much memory, wakes the thread.  It serves them, and sleeps
+// for the rest of the time: a program that collects often does not make it
+// release faster.
 static void pause_for(struct scavturn *turn, struct rt_proc *p, uint64_t ns)
 {
 	uint64_t start = nanotime();
@@ -47,9 +55,9 @@ static void pause_for(struct scavturn *turn, struct rt_proc *p, uint64_t ns)
 		note_clear(&scavenger.pause);
 		if (must_end())
 			break;
-		if (!swept_over()) {
+		if (!swept_over() || ahead_called(&scavenger.ahead)) {
 			proc_unblock(p);
-			finish_sweep(p);
+			serve_threads(p);
 			proc_block(p);
 		}
 		if (!note_sleep(&scavenger.pause, ns - passed))
@@ -93,7 +101,7 @@ static struct scavturn_next take_turn(struct scavturn *turn, struct rt_proc *p)
 	struct scavturn_next next;
 
 	proc_unblock(p);
-	finish_sweep(p);
+	serve_threads(p);
 	next = release(turn, p);
 	collect(turn, p, &next);
 	atomic_u32_store_relaxed(&scavenger.timed,
@@ -112,6 +120,7 @@ static void serve(struct libthread *t, struct rt_proc *p)
 	// This takes the heap lock, and a fork must find that free.
 	proc_unblock(p);
 	scavturn_init(&turn, scavenger.nprocs, nanotime());
+	ahead_init(&scavenger.ahead);
 	schedpoint(SCHED_SERVE_BEGIN);
 	proc_block(p);
 	for (;;) {
@@ -222,7 +231,8 @@ void scavenger_provide(struct rt_proc *p)
 
 RT_NOINLINE void scavenger_grew(struct rt_proc *p, uint64_t used)
 {
-	bool needed = used >= SCAVGOAL_LEAST && periodic_wanted();
+	bool needed = (used >= SCAVGOAL_LEAST && periodic_wanted()) ||
+		      (used >= AHEAD_LEAST && ahead_wanted());
 
 	RT_ASSERT(p == proc_self());
 	if (needed && atomic_u32_load_relaxed(&scavenger.runs) == 0)
@@ -232,6 +242,14 @@ RT_NOINLINE void scavenger_grew(struct rt_proc *p, uint64_t used)
 				 atomic_u32_load_relaxed(&scavenger.runs) != 0
 				     ? UINT64_MAX
 				     : used + SCAVGOAL_LEAST);
+}
+
+RT_NOINLINE void scavenger_call_ahead(void)
+{
+	if (!ahead_call(&scavenger.ahead))
+		return;
+	note_wake(&scavenger.call);
+	note_wake(&scavenger.pause);
 }
 
 void scavenger_changed(void)

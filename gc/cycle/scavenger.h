@@ -4,7 +4,8 @@
 //
 // The thread (libthread.h) is made by the first collection that leaves enough
 // free pages.  It is also made when the heap has grown to as much, if there are
-// to be periodic collections (periodic.h), which this thread runs after a turn.
+// to be periodic collections (periodic.h), which this thread runs after a turn,
+// and when the heap is large enough to get memory ahead of need (ahead.h).
 // It runs for a turn (scavturn.h) and is blocked otherwise.  When
 // there is nothing to release it sleeps without a limit.  Then it is woken by
 // the end of a collection that leaves pages to release, by a change of what the
@@ -18,6 +19,7 @@
 #define GC_CYCLE_SCAVENGER_H
 
 #include "runtime/spans/mheap.h"
+#include "gc/cycle/ahead.h"
 #include "gc/cycle/libthread.h"
 #include "gc/cycle/periodic.h"
 
@@ -28,10 +30,11 @@ struct scavenger {
 	atomic_u32 quit;   // 1: it must end
 	atomic_u64 grown_at; // bytes used at which an allocation looks at this
 	struct note call;  // woken when there is something to do
-	struct note pause; // woken when it must end, or must sweep
+	struct note pause; // woken when it must end, must sweep, or ahead.h
 	struct libthread t;
 	uint32_t nprocs; // that the library's threads may use
 	struct periodic periodic; // its thread
+	struct ahead ahead;
 };
 
 RT_GLOBAL struct scavenger scavenger;
@@ -52,6 +55,9 @@ RT_INLINE bool scavenger_grown(uint64_t used)
 }
 
 void scavenger_grew(struct rt_proc *p, uint64_t used);
+
+// scavenger_call_ahead calls the thread if ahead_due is true.  It never waits.
+void scavenger_call_ahead(void);
 
 // scavenger_changed makes the thread, if it exists, look again from the highest
 // page down.  It must be called after a change of the memory limit or of what

@@ -68,19 +68,33 @@ uint64_t scavgoal_since(const struct scavgoal_seen *before,
 	return base_min(ended, now);
 }
 
+// percent_now returns scavgoal_percent of the last collection and the goal.
+static uint64_t percent_now(void)
+{
+	return scavgoal_percent(atomic_u64_load_relaxed(&scavgoal.in_use),
+				atomic_u64_load_relaxed(&pacer.goal),
+				atomic_u64_load_relaxed(&scavgoal.last_goal),
+				sysmem_page_size());
+}
+
 uint64_t scavgoal_too_much(uint64_t retained)
 {
 	size_t page = sysmem_page_size();
 	uint64_t mapped = gauge_load(&gauges.mapped_ready);
-	uint64_t goal = scavgoal_percent(
-	    atomic_u64_load_relaxed(&scavgoal.in_use),
-	    atomic_u64_load_relaxed(&pacer.goal),
-	    atomic_u64_load_relaxed(&scavgoal.last_goal), page);
 	uint64_t limit =
 	    scavgoal_limit(atomic_u64_load_relaxed(&pacer.limit), mapped);
 
-	return base_max(scavgoal_excess(retained, goal, page),
+	return base_max(scavgoal_excess(retained, percent_now(), page),
 			scavgoal_excess(mapped, limit, page));
+}
+
+uint64_t scavgoal_room(uint64_t retained)
+{
+	uint64_t limit = atomic_u64_load_relaxed(&pacer.limit);
+	uint64_t mapped = gauge_load(&gauges.mapped_ready);
+
+	return base_min(base_sub_sat(percent_now(), retained),
+			base_sub_sat(limit - limit / REDUCE_PART, mapped));
 }
 
 void scavgoal_reset(void)

@@ -37,6 +37,10 @@ uint64_t scavgoal_excess(uint64_t n, uint64_t goal, size_t page_size);
 // retained, and the program is not idle.
 uint64_t scavgoal_too_much(uint64_t retained);
 
+// scavgoal_room returns how many bytes may be brought in until
+// scavgoal_too_much would not be 0, if so many are retained.
+uint64_t scavgoal_room(uint64_t retained);
+
 // The numbers that show whether a program is idle.
 struct scavgoal_seen {
 	uint64_t cycles;  // collections so far

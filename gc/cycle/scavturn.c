@@ -4,6 +4,7 @@
 #include "runtime/os/oscall.h"
 #include "runtime/os/settings.h"
 #include "runtime/world/gcstats.h"
+#include "gc/cycle/libthread.h"
 #include "gc/cycle/pacer.h"
 
 #define SECOND_NS UINT64_C(1000000000)
@@ -88,14 +89,6 @@ static struct retained look(void)
 	return r;
 }
 
-static void poll_stop(struct rt_proc *p)
-{
-	if (!proc_wanted(p))
-		return;
-	proc_block(p);
-	proc_unblock(p);
-}
-
 // note_step adds a step to the batch: the bytes that it released, and the CPU
 // time of this thread before.  Without a clock it counts for worth bytes.
 static void note_step(struct scavturn *s, uint64_t released, uint64_t worth,
@@ -129,7 +122,7 @@ static bool batch(struct scavturn *s, struct rt_proc *p, uint64_t most)
 
 	do {
 		done += step(s, p, quantum);
-		poll_stop(p);
+		libthread_poll(p);
 	} while (!s->over && !s->idle && done < most &&
 		 !scavpace_full(&s->pace));
 	return done != 0;
@@ -146,7 +139,7 @@ static bool batch_tables(struct scavturn *s, struct rt_proc *p)
 
 		more = scavenge_tables(&s->chunk);
 		note_step(s, 0, sysmem_page_size(), before);
-		poll_stop(p);
+		libthread_poll(p);
 	} while (more && !scavpace_full(&s->pace));
 	return more;
 }

@@ -353,6 +353,8 @@ void supply_collect_due(struct rt_proc *p, size_t more)
 		collect_due(p);
 	else if (scavenger_grown(now + more) && !door_nogc())
 		scavenger_grew(p, now + more);
+	if (ahead_due())
+		scavenger_call_ahead();
 	if (release_due(more))
 		keep_limit(p, more);
 }

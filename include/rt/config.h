@@ -175,8 +175,13 @@ typedef struct rt_config {
 	 * 1: when a thread begins to use fresh memory, the same system call
 	 * brings in up to 128 KiB of the pages that come next.  They count as
 	 * free until they are used.  This needs Linux 5.14 or later.  A thread
-	 * that allocates little gets nothing ahead of use.  0: every page is
-	 * brought in by its first use.  Default 1.
+	 * that allocates little gets nothing ahead of use.  2: in addition, the
+	 * library's thread (scavenge) brings in fresh memory while threads use
+	 * much of it: a thirty-second of what is allocated, at most 8 MiB, and
+	 * no more than may be allocated before the next collection.  It does so
+	 * in heaps of 32 MiB and more, and not if gc_threads is 0.  Then an
+	 * allocation rarely waits for the system to clear pages.  0: every page
+	 * is brought in by its first use.  Default 2.
 	 */
 	uint8_t populate;
 

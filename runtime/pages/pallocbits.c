@@ -235,3 +235,21 @@ unsigned pallocdata_find_scavenge(const struct pallocdata *d, unsigned from,
 	*n = limit - start;
 	return start;
 }
+
+unsigned pallocdata_find_scavenged(const struct pallocdata *d, unsigned max,
+				   unsigned *n)
+{
+	*n = 0;
+	for (unsigned w = 0; w < PALLOCBITS_WORDS; w++) {
+		uint64_t x = d->scavenged.word[w];
+		unsigned i;
+
+		if (x == 0)
+			continue;
+		i = bits_ctz(x);
+		x = ~(x >> i);
+		*n = (unsigned)base_min(x ? bits_ctz(x) : 64, max);
+		return w * 64 + i;
+	}
+	return PALLOCBITS_NONE;
+}

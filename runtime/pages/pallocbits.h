@@ -101,4 +101,10 @@ unsigned pallocdata_find_scavenge(const struct pallocdata *d, unsigned from,
 				  unsigned min, unsigned max, unsigned huge,
 				  unsigned *n);
 
+// pallocdata_find_scavenged finds the lowest range of scavenged pages, at most
+// max (1 to 64) of them and all in one block of 64.  Returns the first page and
+// sets *n to the length, or returns PALLOCBITS_NONE and sets *n to 0.
+unsigned pallocdata_find_scavenged(const struct pallocdata *d, unsigned max,
+				   unsigned *n);
+
 #endif

@@ -19,6 +19,7 @@ struct mheap mheap = {.lock = RT_MUTEX_INIT(LOCKRANK_MHEAP)};
 bool mheap_init(void)
 {
 	mheap.freed_await = 0;
+	mheap.taken_await = 0;
 	atomic_u32_store_relaxed(&mheap.freed_much, 0);
 	mheap.taken = 0;
 	mheap.max = arena.reserved >> RT_PAGE_SHIFT;
@@ -129,6 +130,21 @@ static void spans_free(struct mspan *s)
 	RT_CHECK(check_fields(&mheap));
 }
 
+// note_taken counts pages that were taken, and raises taken_much when there are
+// as many as mheap_await_taken asked for.
+static void note_taken(uint64_t npages, uint64_t nscav)
+{
+	uint64_t n = mheap.taken_all ? npages : nscav;
+
+	RT_ASSERT(mutex_held(&mheap.lock));
+	if (RT_LIKELY(mheap.taken_await > n)) {
+		mheap.taken_await -= n;
+	} else if (mheap.taken_await != 0) {
+		mheap.taken_await = 0;
+		atomic_u32_store_relaxed(&mheap.taken_much, 1);
+	}
+}
+
 // cache_exchange frees the pages of a P's cache and fills it with others, if
 // there are npages pages in a row.  Before the limit of the heap a cache gets
 // less, so that one P does not take all that is left.
@@ -149,6 +165,8 @@ static void cache_exchange(struct mheap_cache *cache, unsigned npages)
 	pagecache_fill(&cache->pages, &mheap.pages, npages);
 	pagecache_keep(&cache->pages, &mheap.pages, npages, (unsigned)most);
 	mheap.taken += pagecache_count(&cache->pages) - before;
+	note_taken(pagecache_count(&cache->pages),
+		   bits_count(cache->pages.scav));
 }
 
 // cache_fill fills a P's cache with pages, unless it has npages pages in a row,
@@ -429,6 +447,7 @@ static bool take_locked(struct rt_proc *p, struct pages n, struct grant *g)
 		count_untaken(n.npages, n.use);
 		return false;
 	}
+	note_taken(n.npages, g->nscav);
 	// Scavenged pages read as zero.
 	g->zero = g->nscav == n.npages;
 	g->cache = NULL;
@@ -515,8 +534,7 @@ static void count_free(struct rt_proc *p, enum mspan_use use, uint64_t npages)
 	heapstats_release(p);
 }
 
-// count_populated counts npages free pages that have just been populated.
-static void count_populated(struct rt_proc *p, uint64_t npages)
+void mheap_count_populated(struct rt_proc *p, uint64_t npages)
 {
 	uint64_t bytes = npages << RT_PAGE_SHIFT;
 	struct heapstats_delta *d;
@@ -550,7 +568,7 @@ static void populate(struct rt_proc *p, struct mheap_cache *cache,
 		return;
 	}
 	pagecache_populated(&cache->pages, first, ahead);
-	count_populated(p, ahead);
+	mheap_count_populated(p, ahead);
 }
 
 // untake frees a new span whose pages have been counted.
@@ -871,6 +889,37 @@ void mheap_end_turn(uint64_t page, uint64_t npages, bool scavenged)
 		mutex_unlock(&mheap.lock);
 	}
 	sema_release(&mheap.turn);
+}
+
+void mheap_await_taken(uint64_t npages, bool all)
+{
+	mutex_lock(&mheap.lock);
+	mheap.taken_await = npages;
+	mheap.taken_all = all;
+	atomic_u32_store_relaxed(&mheap.taken_much, 0);
+	mutex_unlock(&mheap.lock);
+}
+
+bool mheap_take_taken(void)
+{
+	return atomic_u32_cas_relaxed(&mheap.taken_much, 1, 0);
+}
+
+bool mheap_extend(struct rt_proc *p, uint64_t npages)
+{
+	uint64_t chunks = (npages + RT_CHUNK_PAGES - 1) / RT_CHUNK_PAGES;
+	uint64_t total;
+
+	mutex_lock(&mheap.lock);
+	total = mheap.pages.nchunks + chunks;
+	mutex_unlock(&mheap.lock);
+	if (total > mheap.pages.max_chunks || !prepare((uint32_t)total))
+		return false;
+	mutex_lock(&mheap.lock);
+	// Another thread may have made it longer meanwhile.
+	enlarge(p, (uint32_t)base_max(total, mheap.pages.nchunks));
+	mutex_unlock(&mheap.lock);
+	return true;
 }
 
 bool mheap_choose_huge_pages(void)

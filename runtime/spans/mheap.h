@@ -45,13 +45,14 @@ struct mheap_cache {
 };
 
 struct mheap {
-	// Protects everything here but turn and populate.  freed_much is raised
-	// under it, but mheap_take_freed lowers it without the lock.
+	// Protects everything here but turn and populate.  freed_much and
+	// taken_much are raised under it, but mheap_take_freed and
+	// mheap_take_taken lower them without the lock.
 	struct mutex lock;
 	// Pages in hand are free, but look allocated while their memory is
-	// being released.  Only the thread that has the turn has any, and it
-	// does not poll meanwhile.  A thread that finds no room while there are
-	// such pages waits for the turn and looks again.
+	// being released or brought in.  Only the thread that has the turn has
+	// any, and it does not poll meanwhile.  A thread that finds no room
+	// while there are such pages waits for the turn and looks again.
 	struct sema turn;
 	bool in_hand;
 	struct pagealloc pages;
@@ -63,6 +64,9 @@ struct mheap {
 	uint64_t max;		  // the most pages that taken may grow to
 	uint64_t freed_await;	  // bytes to free until freed_much; 0: never
 	atomic_u32 freed_much;	  // 1: so many were freed
+	uint64_t taken_await;	  // pages to take until taken_much; 0: never
+	bool taken_all;		  // all pages count, not only scavenged ones
+	atomic_u32 taken_much;	  // 1: so many were taken
 	atomic_u32 populate;	  // 1: configured, and not refused so far
 };
 
@@ -153,6 +157,28 @@ RT_INLINE bool mheap_freed_much(void)
 void mheap_begin_turn(void);
 void mheap_hold(bool any);
 void mheap_end_turn(uint64_t page, uint64_t npages, bool scavenged);
+
+// mheap_count_populated counts npages free pages whose memory was just brought
+// in.  They must look allocated.
+void mheap_count_populated(struct rt_proc *p, uint64_t npages);
+
+// mheap_extend makes the heap longer by whole chunks, at least npages pages.
+// They have no memory.  Returns false if the system refuses or the range is too
+// short.
+bool mheap_extend(struct rt_proc *p, uint64_t npages);
+
+// After a call of mheap_await_taken, mheap_taken_much is false until so many
+// pages have been taken since the call: only those that were scavenged, or all.
+// With 0 it stays false.
+// mheap_take_taken returns what mheap_taken_much is, and makes it false until
+// the next call of mheap_await_taken.  If several threads call mheap_take_taken
+// at the same time, only one of them gets true.
+void mheap_await_taken(uint64_t npages, bool all);
+bool mheap_take_taken(void);
+RT_INLINE bool mheap_taken_much(void)
+{
+	return atomic_u32_load_relaxed(&mheap.taken_much) != 0;
+}
 
 // mheap_cache_flush frees the pages and mspans of a P's cache.  The caller must
 // be its owner, or the owner must be stopped.

@@ -35,6 +35,7 @@ static inline rt_config heap_config(int gc_percent)
 	c.double_check = RT_CHECK_FATAL;
 	c.cgroup = 0;	// the same in each container
 	c.scavenge = 0; // pages stay where a test has left them
+	c.populate = 1; // nor come from another thread
 	c.gc_period_s = 0; // a slow test is no idle program
 	return c;
 }

@@ -1,11 +1,11 @@
-// release.pml - pages look allocated while the memory behind them is released.
+// release.pml - pages look allocated while the memory behind them is released
+// or brought in.
 //
-// Models runtime/spans/scavenge.c, and take_locked and grow of
-// runtime/spans/mheap.c.  Two threads release pages, one page at a time.  Two
-// others want all the pages, and free them again.
+// Models runtime/spans/scavenge.c, runtime/spans/populate.c, and take_locked
+// and grow of runtime/spans/mheap.c.  Two threads release pages or bring them
+// in, one page at a time.  Two others want all the pages, and free them again.
 //
-// A thread that finds no room while pages are being released waits for its
-// turn.  It looks again under the heap lock, which it takes in its turn.  Pages
+// A thread that finds no room while pages are in hand waits for its turn.  It looks again under the heap lock, which it takes in its turn.  Pages
 // that are not free then are in use.  A thread that still finds no room unlocks
 // the heap while the system prepares memory, and then asks once more.  The free
 // pages at the heap's end are used; the heap grows by the rest.
@@ -17,11 +17,11 @@
 // (runtime/os/lock.c).
 //
 // Mutants, each of which must be found:
-// mutant UNASKED: a thread without room does not ask about released pages
+// mutant UNASKED: a thread without room does not ask about pages in hand
 // mutant LOCK_KEPT: a thread keeps the heap lock while it waits for its turn
 // mutant TURN_EARLY: a releaser ends its turn before its page is free
 // mutant LOOK_LATE: a waiter ends its turn before it has the heap lock
-// mutant GROW_UNASKED: a heap that grows does not ask about released pages
+// mutant GROW_UNASKED: a heap that grows does not ask about pages in hand
 // mutant POLL_INSIDE: a releaser polls while its page looks allocated
 
 #define RELEASERS 2
@@ -89,21 +89,30 @@ inline poll()
 	fi
 }
 
-// step of scavenge.c: find, then release.
-// C: step, find, release
-// at: SCAVENGE_STEP, SEMA_RELEASE
-inline step(page, ticket)
+// step of scavenge.c: find, then release.  populate_range: find, then bring_in.
+// C: step, find, release, populate_range, bring_in
+// at: SCAVENGE_STEP, POPULATE_STEP, SEMA_RELEASE
+inline step(page, ticket, bring)
 {
+	if
+	:: bring = false
+	:: bring = true
+	fi;
 	begin_turn(ticket);
 	lock();
 	atomic {
 		page = 0;
 		do
-		:: page < PAGES && ((used | scavenged) & BIT(page)) -> page++
+		:: page < PAGES && ((used & BIT(page)) ||
+				    ((scavenged & BIT(page)) != 0) != bring) ->
+			page++
 		:: else -> break
 		od;
 		if
-		:: page < PAGES -> used = used | BIT(page); in_hand = true
+		:: page < PAGES ->
+			used = used | BIT(page);
+			scavenged = scavenged & ~BIT(page);
+			in_hand = true
 		:: else
 		fi
 	}
@@ -111,7 +120,7 @@ inline step(page, ticket)
 #ifdef POLL_INSIDE
 	poll();
 #endif
-	// Here the system releases the memory.
+	// Here the system releases the memory, or brings it in.
 #ifdef TURN_EARLY
 	end_turn();
 #endif
@@ -122,7 +131,10 @@ inline step(page, ticket)
 			assert(used & BIT(page));
 			assert(!(owned & BIT(page)));
 			used = used & ~BIT(page);
-			scavenged = scavenged | BIT(page);
+			if
+			:: !bring -> scavenged = scavenged | BIT(page)
+			:: else
+			fi;
 			in_hand = false
 		}
 		unlock()
@@ -131,7 +143,8 @@ inline step(page, ticket)
 #ifndef TURN_EARLY
 	end_turn();
 #endif
-	page = 0
+	page = 0;
+	bring = false
 }
 
 // pagealloc_alloc of all pages.  The caller must hold the heap lock.
@@ -212,16 +225,17 @@ inline take(got, ticket)
 	unlock()
 }
 
-// A pass of scavenge_range.
-// C: scavenge_range, rt_free_os_memory
-// at: SCAVENGE_STEP
+// A pass of scavenge_range or populate_range.
+// C: scavenge_range, populate_range, rt_free_os_memory
+// at: SCAVENGE_STEP, POPULATE_STEP
 proctype Releaser()
 {
 	byte i, page, ticket;
+	bool bring;
 
 	for (i : 1 .. STEPS) {
 		poll();
-		step(page, ticket)
+		step(page, ticket, bring)
 	}
 	running--
 }

@@ -7,6 +7,7 @@
 #define RT_NO_INLINE_ALLOC
 #include <rt/rt.h>
 
+#include "runtime/spans/populate.h"
 #include "gc/cycle/scavenger.h"
 #include "gc/cycle/swept.h"
 #include "gc/host/slices.h"
@@ -106,6 +107,15 @@ static void release_pages(void)
 {
 	host_attach();
 	must(rt_free_os_memory());
+	host_detach();
+}
+
+static void populate_pages(void)
+{
+	struct populate_pass pass = populate_begin();
+
+	host_attach();
+	ck_assert_uint_gt(populate_range(proc_self(), &pass), 0);
 	host_detach();
 }
 
@@ -221,6 +231,8 @@ static const struct phase phases[] = {
      false},
     // A thread has pages to release.
     {SCHED_SCAVENGE_STEP, hold_one, RUNS, release_pages, 2, 0, false},
+    // A thread has pages to bring in.
+    {SCHED_POPULATE_STEP, hold_one, RUNS, populate_pages, 2, 0, false},
     // The library's thread leads.
     {SCHED_PERIODIC_BEGIN, hold_periodic, LED | RUNS | LIBRARY, NULL, 2, 0,
      true},
@@ -550,6 +562,11 @@ TEST(every_event_comes_in_every_phase,
 	const struct event *e = &events[_i % RT_ARRAY_LEN(events)];
 
 	begin(p);
+	if (p->at == SCHED_POPULATE_STEP &&
+	    !atomic_u32_load_relaxed(&mheap.populate)) {
+		suite_skip("this kernel has no MADV_POPULATE_WRITE", NULL);
+		return;
+	}
 	meet(e, p);
 	heap_healthy();
 	check_kept();

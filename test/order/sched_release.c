@@ -1,10 +1,11 @@
-// Releasing memory: a thread that finds no room while pages only look
-// allocated.
+// Releasing memory and bringing it in: a thread that finds no room while pages
+// only look allocated.
 #define RT_NO_INLINE_ALLOC
 #include <time.h>
 
 #include <rt/rt.h>
 
+#include "runtime/spans/populate.h"
 #include "runtime/spans/scavenge.h"
 #include "runtime/world/gcstats.h"
 #include "runtime/world/stw.h"
@@ -14,7 +15,7 @@
 
 enum { PAGES = RT_ARENA_SIZE / RT_PAGE_SIZE };
 
-static struct hand releaser, other;
+static struct hand holder, other;
 static struct mspan *span;
 static atomic_u32 stopped;
 
@@ -52,6 +53,63 @@ static void release_a_step(void)
 			  SCAVENGE_STEP);
 }
 
+static void populate_a_step(void)
+{
+	struct populate_pass pass = populate_begin();
+
+	ck_assert_uint_gt(populate_range(NULL, &pass), 0);
+}
+
+static void free_os_memory(void)
+{
+	ck_assert_int_eq(rt_thread_attach(0), RT_OK);
+	ck_assert_int_eq(rt_free_os_memory(), RT_OK);
+	host_detach();
+}
+
+static void populate_attached(void)
+{
+	struct populate_pass pass = populate_begin();
+
+	host_attach();
+	ck_assert_uint_gt(populate_range(proc_self(), &pass), 0);
+	host_detach();
+}
+
+// What holds pages.
+static const struct way {
+	enum schedpoint at;
+	void (*step)(void);
+	void (*attached)(void); // polls after it
+} ways[] = {
+    {SCHED_SCAVENGE_STEP, release_a_step, free_os_memory},
+    {SCHED_POPULATE_STEP, populate_a_step, populate_attached},
+};
+
+static const struct way *way;
+
+// begin_way makes a heap of one arena, in which there is something to do in the
+// way given.
+static void begin_way(int i)
+{
+	struct scavenge_pass pass = scavenge_begin(true);
+
+	begin();
+	way = &ways[i];
+	if (way->step == populate_a_step)
+		while (scavenge_range(NULL, &pass, RT_CHUNK_SIZE) != 0)
+			;
+}
+
+static bool lacks_populate(void)
+{
+	if (way->step != populate_a_step ||
+	    atomic_u32_load_relaxed(&mheap.populate))
+		return false;
+	suite_skip("this kernel has no MADV_POPULATE_WRITE", NULL);
+	return true;
+}
+
 static void take_all(void)
 {
 	span = mheap_alloc_manual(NULL, PAGES, MSPAN_WORK);
@@ -65,38 +123,44 @@ static bool all_is_free(void)
 GROUP(release, .timeout = 2 * AWAIT_SECONDS);
 
 // release UNASKED, LOCK_KEPT.
-TEST(pages_that_are_being_released_are_waited_for)
+TEST(pages_in_hand_are_waited_for, .n = RT_ARRAY_LEN(ways))
 {
-	begin();
-	hold_at(SCHED_SCAVENGE_STEP, &releaser, release_a_step);
+	begin_way(_i);
+	if (lacks_populate())
+		return;
+	hold_at(way->at, &holder, way->step);
 	ck_assert(!all_is_free());
 	hold_at(SCHED_AWAIT_IN_HAND, &other, take_all);
 	ck_assert(!mutex_held(&mheap.lock));
 	schedpoint_release(SCHED_AWAIT_IN_HAND);
-	let_end(SCHED_SCAVENGE_STEP, &releaser);
+	let_end(way->at, &holder);
 	hand_end(&other);
 	ck_assert_ptr_nonnull(span);
 	ck_assert_uint_eq(span->npages, PAGES);
 }
 
 // release TURN_EARLY.
-TEST(a_turn_ends_when_the_pages_are_free)
+TEST(a_turn_ends_when_the_pages_are_free, .n = RT_ARRAY_LEN(ways))
 {
-	begin();
-	hold_at(SCHED_SCAVENGE_STEP, &releaser, release_a_step);
-	move_on(SCHED_SCAVENGE_STEP, SCHED_SEMA_RELEASE);
+	begin_way(_i);
+	if (lacks_populate())
+		return;
+	hold_at(way->at, &holder, way->step);
+	move_on(way->at, SCHED_SEMA_RELEASE);
 	ck_assert(!mheap.in_hand);
 	ck_assert(all_is_free());
-	let_end(SCHED_SEMA_RELEASE, &releaser);
+	let_end(SCHED_SEMA_RELEASE, &holder);
 }
 
 // release LOOK_LATE: the next step cannot begin before the look.
-TEST(a_thread_that_waited_looks_before_the_next_step)
+TEST(a_thread_that_waited_looks_before_the_next_step, .n = RT_ARRAY_LEN(ways))
 {
-	begin();
-	hold_at(SCHED_SCAVENGE_STEP, &releaser, release_a_step);
+	begin_way(_i);
+	if (lacks_populate())
+		return;
+	hold_at(way->at, &holder, way->step);
 	hold_at(SCHED_AWAIT_IN_HAND, &other, take_all);
-	let_end(SCHED_SCAVENGE_STEP, &releaser);
+	let_end(way->at, &holder);
 	move_on(SCHED_AWAIT_IN_HAND, SCHED_SEMA_RELEASE);
 	ck_assert(mutex_held(&mheap.lock));
 	let_end(SCHED_SEMA_RELEASE, &other);
@@ -129,10 +193,10 @@ static void release_for_the_limit(void)
 TEST(waiting_for_a_turn_is_no_processor_time)
 {
 	begin();
-	hold_at(SCHED_SCAVENGE_STEP, &releaser, release_a_step);
+	hold_at(SCHED_SCAVENGE_STEP, &holder, release_a_step);
 	hand_start(&other, release_for_the_limit);
 	nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
-	let_end(SCHED_SCAVENGE_STEP, &releaser);
+	let_end(SCHED_SCAVENGE_STEP, &holder);
 	hand_end(&other);
 }
 
@@ -148,9 +212,9 @@ static void release_a_chunk(void)
 TEST(pages_that_are_being_released_want_no_huge_pages)
 {
 	begin();
-	hold_at(SCHED_SCAVENGE_STEP, &releaser, release_a_chunk);
+	hold_at(SCHED_SCAVENGE_STEP, &holder, release_a_chunk);
 	ck_assert(!mheap_choose_huge_pages());
-	let_end(SCHED_SCAVENGE_STEP, &releaser);
+	let_end(SCHED_SCAVENGE_STEP, &holder);
 	take_all();
 	ck_assert(mheap_choose_huge_pages());
 }
@@ -168,10 +232,10 @@ TEST(pages_that_are_being_released_are_grown_from)
 	begin_most(3);
 	hold_at(SCHED_GROW, &other, take_one_more);
 	ck_assert(!mutex_held(&mheap.lock));
-	hold_at(SCHED_SCAVENGE_STEP, &releaser, release_a_step);
+	hold_at(SCHED_SCAVENGE_STEP, &holder, release_a_step);
 	move_on(SCHED_GROW, SCHED_AWAIT_IN_HAND);
 	schedpoint_release(SCHED_AWAIT_IN_HAND);
-	let_end(SCHED_SCAVENGE_STEP, &releaser);
+	let_end(SCHED_SCAVENGE_STEP, &holder);
 	hand_end(&other);
 	ck_assert_ptr_nonnull(span);
 	ck_assert_uint_eq(arena_used(), RT_ARENA_SIZE + RT_CHUNK_SIZE);
@@ -206,13 +270,6 @@ TEST(chunks_are_prepared_ahead_once)
 	ck_assert_uint_eq(arena_prepared(), prepared);
 }
 
-static void free_os_memory(void)
-{
-	ck_assert_int_eq(rt_thread_attach(0), RT_OK);
-	ck_assert_int_eq(rt_free_os_memory(), RT_OK);
-	host_detach();
-}
-
 static void stop_released(void)
 {
 	struct rt_stop_times times;
@@ -227,16 +284,18 @@ static void stop_released(void)
 }
 
 // release POLL_INSIDE.
-TEST(a_stop_waits_for_the_step)
+TEST(a_stop_waits_for_the_step, .n = RT_ARRAY_LEN(ways))
 {
-	begin();
+	begin_way(_i);
+	if (lacks_populate())
+		return;
 	rt_blocking_enter();
-	hold_at(SCHED_SCAVENGE_STEP, &releaser, free_os_memory);
+	hold_at(way->at, &holder, way->attached);
 	pass_at(SCHED_PROC_STOP_ALL_ASKED, &other, stop_released);
 	ck_assert(stays(&stopped, 0));
-	schedpoint_release(SCHED_SCAVENGE_STEP);
+	schedpoint_release(way->at);
 	hand_end(&other);
-	hand_end(&releaser);
+	hand_end(&holder);
 	rt_blocking_leave();
 	ck_assert_uint_eq(atomic_u32_load_acquire(&stopped), 1);
 }

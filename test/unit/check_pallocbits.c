@@ -498,3 +498,40 @@ TEST(random_scavenging_agrees_with_walking)
 	ck_assert_uint_lt(found, rounds);
 	ck_assert_uint_gt(lowered, 0);
 }
+
+// ---- pages to bring in ----
+
+// find_scavenged looks page by page.
+static unsigned find_scavenged(const struct plain *p, unsigned max, unsigned *n)
+{
+	unsigned i = 0;
+
+	*n = 0;
+	while (i < NPAGES && !p->set[i])
+		i++;
+	while (i + *n < NPAGES && *n < max && p->set[i + *n] &&
+	       (i + *n) / 64 == i / 64)
+		++*n;
+	return i < NPAGES ? i : PALLOCBITS_NONE;
+}
+
+TEST(lowest_scavenged_pages_are_found)
+{
+	struct rng r;
+	unsigned wrong = 0;
+
+	rng_init(&r, "lowest_scavenged_pages_are_found");
+	for (unsigned round = 0; round < ROUNDS; round++) {
+		struct pallocdata d = {.scavenged = random_any(&r)};
+		unsigned max = 1 + (unsigned)rng_below(&r, 64);
+		unsigned first = (unsigned)rng_below(&r, NPAGES + 1), n, want;
+		struct plain p;
+
+		pallocbits_clear_range(&d.scavenged, 0, first);
+		p = plain_of(&d.scavenged);
+		wrong += pallocdata_find_scavenged(&d, max, &n) !=
+			 find_scavenged(&p, max, &want);
+		wrong += n != want;
+	}
+	ck_assert_uint_eq(wrong, 0);
+}

@@ -10,6 +10,7 @@
 
 #include "runtime/os/oscall.h"
 #include "runtime/os/settings.h"
+#include "runtime/spans/populate.h"
 #include "runtime/spans/scavenge.h"
 #include "test/harness/fault.h"
 #include "test/harness/recount.h"
@@ -35,6 +36,7 @@ static void begin(int i)
 	sysmem_init();
 	phys = base_max(page_sizes[i] / RT_PAGE_SIZE, 1);
 	atomic_u32_store_relaxed(&epoch.sweepgen, 2);
+	settings.populate = 1;
 	settings.max_heap = RT_ARENA_SIZE;
 	ck_assert(arena_init());
 	ck_assert(mheap_init());
@@ -866,4 +868,96 @@ TEST(nor_for_a_larger_heap)
 	ck_assert_uint_eq(make_rooms(true), 0);
 	ck_assert_int_eq(rt_read_memstats(&m), RT_OK);
 	ck_assert_uint_le(m.heap_sys, ROOM + 2 * RT_CHUNK_SIZE);
+}
+
+// ---- memory brought in ----
+
+static unsigned lowest_scavenged(void)
+{
+	unsigned page = 0;
+
+	while (page < PAGES && !is_scavenged(page))
+		page++;
+	return page;
+}
+
+// release_at_random frees and releases about a half of all pages.
+static void release_at_random(struct rng *r)
+{
+	struct scavenge_pass pass = scavenge_begin(true);
+
+	for (unsigned page = 0; page < PAGES;) {
+		unsigned n = (unsigned)(1 + rng_below(r, 40));
+		unsigned end = (unsigned)base_min(page + n, PAGES);
+
+		if (rng_below(r, 2))
+			free_pages(page, end);
+		page = end;
+	}
+	while (scavenge_range(NULL, &pass, RT_CHUNK_SIZE) != 0)
+		;
+	ck_assert_uint_lt(lowest_scavenged(), PAGES);
+}
+
+// Each step takes the lowest pages, and when nothing is left everything free
+// has memory.  Pages in use keep their contents.
+TEST(what_was_released_is_brought_in_from_below, .n = RT_ARRAY_LEN(page_sizes))
+{
+	struct populate_pass pass;
+	struct rng r;
+	uint64_t n;
+
+	rng_init(&r, "what_was_released_is_brought_in_from_below");
+	begin(_i);
+	if (!atomic_u32_load_relaxed(&mheap.populate)) {
+		suite_skip("this kernel has no MADV_POPULATE_WRITE", NULL);
+		return;
+	}
+	release_at_random(&r);
+	pass = populate_begin();
+	do {
+		unsigned low = lowest_scavenged();
+
+		n = populate_range(NULL, &pass);
+		ck_assert_uint_le(n, POPULATE_STEP);
+		ck_assert_uint_eq(n == 0, low == PAGES);
+		for (unsigned k = 0; k < n >> RT_PAGE_SHIFT; k++)
+			ck_assert(!is_scavenged(low + k));
+		expect_sums();
+	} while (n != 0);
+	ck_assert(pass.over);
+	ck_assert(!mheap.in_hand);
+	ck_assert_uint_eq(heapgauge_sum(HEAPGAUGE_RELEASED), 0);
+	expect_contents();
+}
+
+// What the system refuses is scavenged as before, and it is not asked again.
+TEST(what_is_not_brought_in_stays_released)
+{
+	struct populate_pass pass;
+	uint64_t before;
+
+	begin(0);
+	free_pages(10, 300);
+	ck_assert_uint_ne(release_one(1 << 20, true), 0);
+	before = heapgauge_sum(HEAPGAUGE_RELEASED);
+	fault_fail(OSCALL_ADVISE, 1, 1, ENOMEM);
+	pass = populate_begin();
+	ck_assert_uint_eq(populate_range(NULL, &pass), 0);
+	ck_assert(pass.over);
+	ck_assert_uint_eq(atomic_u32_load_relaxed(&mheap.populate), 0);
+	ck_assert_uint_eq(heapgauge_sum(HEAPGAUGE_RELEASED), before);
+	expect_sums();
+	expect_contents();
+}
+
+// A call looks at so many chunks and no more.
+TEST(a_pass_begins_at_the_lowest_free_page)
+{
+	begin(0);
+	ck_assert_uint_eq(populate_begin().chunk, CHUNKS);
+	free_page(2 * RT_CHUNK_PAGES + 7);
+	ck_assert_uint_eq(populate_begin().chunk, 2);
+	free_page(5);
+	ck_assert_uint_eq(populate_begin().chunk, 0);
 }

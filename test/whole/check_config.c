@@ -59,7 +59,7 @@ TEST(defaults_are_those_of_the_header)
 	ck_assert_uint_eq(config.concurrent, 0);
 	ck_assert_uint_eq(config.no_attach, 0);
 	ck_assert_uint_eq(config.huge_pages, 0);
-	ck_assert_uint_eq(config.populate, 1);
+	ck_assert_uint_eq(config.populate, 2);
 	ck_assert_uint_eq(config.checkmark, 0);
 	ck_assert_uint_eq(config.clobberfree, 0);
 	ck_assert_uint_eq(config.gcstress, 0);
@@ -168,7 +168,7 @@ TEST(values_out_of_range_are_refused)
 	REFUSED(concurrent, 1);
 	REFUSED(no_attach, 255);
 	REFUSED(huge_pages, 2);
-	REFUSED(populate, 2);
+	REFUSED(populate, 3);
 	REFUSED(checkmark, 2);
 	REFUSED(clobberfree, 2);
 	REFUSED(poison, 2);

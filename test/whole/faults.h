@@ -15,7 +15,7 @@ enum {
 	NWIDE = 4,	// enough to call helpers for
 	MAX_NTH = 5000, // more calls than a scenario makes of a sort
 	CHILD_HIT = 42, // exit status
-	SCENARIOS = 40,
+	SCENARIOS = 41,
 };
 
 // How a run is refused.

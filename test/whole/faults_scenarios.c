@@ -21,6 +21,7 @@
 #include "gc/mark/sites.h"
 #include "gc/mark/work.h"
 #include "gc/cycle/scavenger.h"
+#include "runtime/spans/populate.h"
 #include "gc/cycle/scavturn.h"
 #include "gc/host/slices.h"
 #include "gc/host/supply.h"
@@ -465,6 +466,35 @@ unsigned act_scavenger(void)
 	return failed;
 }
 
+// act_ahead does what the library's thread does for threads that take much
+// memory, which these do not.
+static unsigned act_ahead(void)
+{
+	struct populate_pass pass = populate_begin();
+	unsigned failed = !mheap_extend(proc_self(), 1);
+
+	// The heap no longer asks a system that has refused.
+	atomic_u32_store_relaxed(&mheap.populate, 1);
+	while (!pass.over)
+		populate_range(proc_self(), &pass);
+	failed += atomic_u32_load_relaxed(&mheap.populate) == 0;
+	return failed + act_large();
+}
+
+// check_ahead requires that all that is free has memory.
+static void check_ahead(void)
+{
+	struct populate_pass pass = populate_begin();
+
+	atomic_u32_store_relaxed(&mheap.populate, 1);
+	while (!pass.over)
+		populate_range(proc_self(), &pass);
+	// Old kernels always refuse.
+	require(atomic_u32_load_relaxed(&mheap.populate) == 0 ||
+		    heapgauge_sum(HEAPGAUGE_RELEASED) == 0,
+		"pages have no memory");
+}
+
 static void check_scavenger(void)
 {
 	require(act_scavenger() == 0, "refused though granted again");
@@ -836,6 +866,7 @@ const struct scenario scenarios[SCENARIOS] = {
     {"a guarded life", prepare_few, act_life, NULL, 2, false},
     {"memory limit", NULL, act_limit, NULL, 0, false},
     {"scavenger", NULL, act_scavenger, check_scavenger, 0, true},
+    {"memory ahead", NULL, act_ahead, check_ahead, 0, false},
     {"periodic collection", NULL, act_periodic, NULL, 0, false},
     {"sweeping beside the program", NULL, act_sweep, check_sweep, 0, false},
     {"handles", NULL, act_handles, NULL, 0, false},

@@ -1,0 +1,311 @@
+// Memory that is brought in before it is needed: when, and how much.
+//
+// The test is the library's thread, and decides what time it is.
+#define RT_NO_INLINE_ALLOC
+#include <errno.h>
+#include <rt/rt.h>
+
+#include "runtime/os/settings.h"
+#include "runtime/spans/populate.h"
+#include "gc/cycle/pacer.h"
+#include "gc/cycle/scavenger.h"
+#include "test/harness/fault.h"
+#include "test/harness/heap.h"
+
+#define MIB (UINT64_C(1) << 20)
+#define SECOND UINT64_C(1000000000)
+
+enum {
+	OBJECT = 8192,
+	QUICK_NS = 100000000, // gc/cycle/ahead.c
+	USED_MIB = 64,
+	CHUNK_MIB = RT_CHUNK_SIZE >> 20,
+};
+
+static struct ahead *const ahead = &scavenger.ahead;
+
+// start makes a heap of USED_MIB.
+static void start(rt_config c)
+{
+	c.max_procs = 1;
+	c.sweep = 0;
+	heap_start_exact(c);
+	// No other thread is made, nor called.
+	ck_assert(scavenger_claim());
+	ck_assert_ptr_nonnull(rt_alloc_noscan_uninit(USED_MIB * MIB));
+	ahead_init(ahead);
+}
+
+static rt_config config(void)
+{
+	rt_config c = heap_config(HEAP_QUIET);
+
+	c.populate = 2;
+	c.gc_threads = 1;
+	return c;
+}
+
+static void begin(void)
+{
+	start(config());
+}
+
+// take takes MiB of pages for small objects.
+static void take(unsigned mib)
+{
+	for (unsigned i = 0; i < mib * (MIB / OBJECT); i++)
+		ck_assert_ptr_nonnull(rt_alloc_noscan_uninit(OBJECT));
+}
+
+static bool lacks_populate(void)
+{
+	if (atomic_u32_load_relaxed(&mheap.populate))
+		return false;
+	suite_skip("this kernel has no MADV_POPULATE_WRITE", NULL);
+	return true;
+}
+
+// call takes a chunk and more, which calls the thread.
+static void call(void)
+{
+	take(2 * CHUNK_MIB);
+	ck_assert(ahead_called(ahead));
+}
+
+// run returns the bytes that it brings in at a time.
+static uint64_t run(uint64_t now)
+{
+	uint64_t before = heapgauge_sum(HEAPGAUGE_FREE), after;
+
+	ahead_run(ahead, proc_self(), now);
+	ck_assert(!ahead_called(ahead));
+	after = heapgauge_sum(HEAPGAUGE_FREE);
+	ck_assert_uint_ge(after, before);
+	heap_healthy();
+	return after - before;
+}
+
+// wanted returns what ahead.h promises.
+static uint64_t wanted(void)
+{
+	return ahead_bytes(gauge_load(&gauges.heap_live), PACER_NEVER);
+}
+
+GROUP(bytes, .timeout = 60);
+
+static const struct {
+	uint64_t used, goal, bytes; // MiB; goal 0: none
+} amounts[] = {
+    {0, 0, 0},	 {31, 0, 0},  {32, 0, 1},     {64, 0, 2},
+    {256, 0, 8}, {257, 0, 8}, {100000, 0, 8}, {64, 66, 2},
+    {64, 65, 1}, {64, 64, 0}, {64, 4, 0},     {1024, 1027, 3},
+};
+
+TEST(bytes_follow_from_the_heap_and_its_goal, .n = RT_ARRAY_LEN(amounts))
+{
+	uint64_t goal = amounts[_i].goal ? amounts[_i].goal * MIB : PACER_NEVER;
+
+	ck_assert_uint_eq(ahead_bytes(amounts[_i].used * MIB, goal),
+			  amounts[_i].bytes * MIB);
+}
+
+GROUP(calls, .setup = begin, .timeout = 120);
+
+static void take_pages(uint64_t npages)
+{
+	ck_assert_ptr_nonnull(
+	    mheap_alloc_manual(proc_self(), npages, MSPAN_WORK));
+}
+
+TEST(one_thread_calls_after_a_chunk)
+{
+	if (lacks_populate())
+		return;
+	take_pages(RT_CHUNK_PAGES - 1);
+	ck_assert(!ahead_due());
+	ck_assert(!ahead_call(ahead));
+	take_pages(1);
+	ck_assert(ahead_due());
+	ck_assert(ahead_call(ahead));
+	ck_assert(ahead_called(ahead));
+	ck_assert(!ahead_due());
+	ck_assert(!ahead_call(ahead));
+	take_pages(2 * RT_CHUNK_PAGES);
+	ck_assert(!ahead_due()); // until the thread has run
+}
+
+TEST(a_thread_that_is_not_called_does_nothing)
+{
+	take(1);
+	ck_assert_uint_eq(run(SECOND), 0);
+	ck_assert_uint_eq(run(SECOND + 1), 0);
+}
+
+static const struct {
+	uint64_t first, second;
+	bool quick;
+} times[] = {
+    {SECOND, SECOND + QUICK_NS, true},
+    {SECOND, SECOND + QUICK_NS + 1, false},
+    {SECOND, SECOND, true},
+    {SECOND, SECOND - 1, true}, // a clock that went back
+    {0, SECOND, false},		// a clock that was refused
+    {SECOND, 0, false},
+};
+
+TEST(two_calls_in_a_tenth_of_a_second_bring_memory, .n = RT_ARRAY_LEN(times))
+{
+	if (lacks_populate())
+		return;
+	call();
+	ck_assert_uint_eq(run(times[_i].first), 0);
+	call();
+	if (!times[_i].quick) {
+		ck_assert_uint_eq(run(times[_i].second), 0);
+		return;
+	}
+	ck_assert_uint_gt(run(times[_i].second), 0);
+	ck_assert_uint_ge(heapgauge_sum(HEAPGAUGE_FREE), wanted());
+	ck_assert_uint_lt(heapgauge_sum(HEAPGAUGE_FREE),
+			  wanted() + POPULATE_STEP);
+}
+
+// bring makes the thread bring in memory.
+static void bring(void)
+{
+	call();
+	run(SECOND);
+	call();
+	ck_assert_uint_gt(run(SECOND), 0);
+}
+
+// What is there already is no reason to switch it off before it is taken.
+TEST(the_next_call_comes_when_a_half_is_taken)
+{
+	if (lacks_populate())
+		return;
+	bring();
+	ck_assert(!ahead_called(ahead));
+	take((unsigned)(wanted() / MIB));
+	ck_assert(ahead_called(ahead));
+	ck_assert_uint_gt(run(SECOND + 1), 0);
+	// Rare calls end it.
+	take((unsigned)(wanted() / MIB));
+	ck_assert(ahead_called(ahead));
+	ck_assert_uint_eq(run(2 * SECOND), 0);
+	take(CHUNK_MIB - 1);
+	ck_assert(!ahead_called(ahead));
+}
+
+// Memory that was used before costs nothing.
+TEST(pages_with_memory_are_not_brought_in)
+{
+	enum { FREED_MIB = 24 };
+	static void *freed[FREED_MIB];
+
+	if (lacks_populate())
+		return;
+	for (unsigned i = 0; i < FREED_MIB; i++)
+		freed[i] = rt_alloc_noscan_uninit(MIB);
+	bring();
+	for (unsigned i = 0; i < FREED_MIB; i++)
+		must(rt_free(freed[i]));
+	take(4);
+	ck_assert(ahead_called(ahead));
+	ck_assert_uint_eq(run(SECOND + 1), 0);
+	take(FREED_MIB / 2); // no call: these pages are not scavenged
+	ck_assert(!ahead_called(ahead));
+}
+
+TEST(the_heap_grows_ahead)
+{
+	uint64_t before, free;
+
+	if (lacks_populate())
+		return;
+	bring();
+	before = arena_used();
+	free = pagealloc_count_free(&mheap.pages) << RT_PAGE_SHIFT;
+	// Nothing is free but what was brought in.
+	take_pages(free / RT_PAGE_SIZE / 2);
+	ck_assert(ahead_call(ahead));
+	run(SECOND + 1);
+	ck_assert_uint_ge(heapgauge_sum(HEAPGAUGE_FREE), wanted());
+	ck_assert_uint_le(arena_used(), before + 2 * RT_CHUNK_SIZE);
+}
+
+// The memory limit leaves no room.
+TEST(the_limit_is_kept)
+{
+	uint64_t mapped;
+	int64_t none;
+
+	if (lacks_populate())
+		return;
+	call();
+	run(SECOND);
+	call();
+	mapped = gauge_load(&gauges.mapped_ready);
+	must(rt_set_memory_limit(mapped + mapped / 19, &none));
+	ck_assert_uint_eq(run(SECOND), 0);
+	must(rt_set_memory_limit(none, NULL));
+	call();
+	ck_assert_uint_gt(run(SECOND), 0);
+}
+
+// A system that refuses is not asked again.
+TEST(a_refusal_is_the_end)
+{
+	if (lacks_populate())
+		return;
+	call();
+	run(SECOND);
+	call();
+	fault_fail(OSCALL_ADVISE, 1, UINT64_MAX, EINVAL);
+	ck_assert_uint_eq(run(SECOND), 0);
+	fault_fail(OSCALL_ADVISE, 1, 0, 0);
+	ck_assert(!ahead_wanted());
+	take(3 * CHUNK_MIB);
+	ck_assert(!ahead_called(ahead));
+}
+
+GROUP(settings, .timeout = 60);
+
+static void begin_small_range(void)
+{
+	rt_config c = config();
+
+	c.max_heap = 2 * USED_MIB * MIB;
+	start(c);
+}
+
+// Where the range ends, what is free has memory, and nothing fails.
+TEST(the_range_may_end)
+{
+	begin_small_range();
+	if (lacks_populate())
+		return;
+	bring();
+	for (unsigned i = 0; i < USED_MIB; i++) {
+		if (ahead_called(ahead))
+			run(SECOND);
+		if (!rt_alloc_noscan_uninit(MIB))
+			return;
+	}
+	ck_assert_uint_eq(heapgauge_sum(HEAPGAUGE_RELEASED), 0);
+}
+
+TEST(nothing_is_brought_in_without_a_thread, .n = 2)
+{
+	rt_config c = config();
+
+	if (_i)
+		c.populate = 1;
+	else
+		c.gc_threads = 0;
+	start(c);
+	ck_assert(!ahead_wanted());
+	take(4 * CHUNK_MIB);
+	ck_assert(!ahead_due());
+	ck_assert(!ahead_called(ahead));
+}
