@@ -3,9 +3,9 @@
 
 #include "runtime/os/settings.h"
 #include "runtime/spans/populate.h"
-#include "gc/cycle/libthread.h"
 #include "gc/cycle/pacer.h"
 #include "gc/cycle/scavgoal.h"
+#include "gc/cycle/libthread.h"
 
 #define QUICK_NS UINT64_C(100000000)
 

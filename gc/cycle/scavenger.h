@@ -19,8 +19,8 @@
 #define GC_CYCLE_SCAVENGER_H
 
 #include "runtime/spans/mheap.h"
-#include "gc/cycle/ahead.h"
 #include "gc/cycle/libthread.h"
+#include "gc/cycle/ahead.h"
 #include "gc/cycle/periodic.h"
 
 struct scavenger {

@@ -4,8 +4,8 @@
 #include "runtime/os/oscall.h"
 #include "runtime/os/settings.h"
 #include "runtime/world/gcstats.h"
-#include "gc/cycle/libthread.h"
 #include "gc/cycle/pacer.h"
+#include "gc/cycle/libthread.h"
 
 #define SECOND_NS UINT64_C(1000000000)
 #define IDLE_STEP (UINT64_C(2) << 20)

@@ -76,7 +76,7 @@
 	X(GROW)		 /* has released the heap lock, will prepare chunks */ \
 	X(AWAIT_IN_HAND) /* has released the heap lock, will wait its turn */  \
 	X(SCAVENGE_STEP) /* has pages that look allocated */                   \
-	X(POPULATE_STEP) /* has pages that look allocated */                   \
+	X(POPULATE_RANGE) /* has pages that look allocated */                  \
                                                                                \
 	X(FREELIST_SHARE) /* has linked a list to the shared one, holds the    \
 			     lock */                                           \

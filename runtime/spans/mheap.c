@@ -260,6 +260,12 @@ static bool prepare_chunks(uint32_t nchunks)
 	       hugepages_reserve(nchunks) && arena_prepare(nchunks);
 }
 
+// memory_locked tells whether the system locks the memory of the next chunk.
+static bool memory_locked(void)
+{
+	return sysmem_locked((void *)(arena.base + arena_prepared()));
+}
+
 // chunks_ahead returns how many chunks to prepare if some are prepared ahead: a
 // thirty-second more than now.  If the system locks memory, prepared chunks
 // take memory at once, so no chunk is prepared ahead.
@@ -269,7 +275,7 @@ static uint32_t chunks_ahead(void)
 	uint32_t now = (uint32_t)(bytes >> RT_CHUNK_SHIFT);
 	uint32_t ahead = now + (uint32_t)base_min(now / 32, MHEAP_STEP_MAX);
 
-	if (sysmem_locked((void *)(arena.base + bytes)))
+	if (memory_locked())
 		return now;
 	return (uint32_t)base_min(ahead, mheap.pages.max_chunks);
 }
@@ -297,6 +303,18 @@ static bool prepare(uint32_t total)
 
 	mutex_lock(&growth);
 	ok = prepared(total) || prepare_ahead(total);
+	mutex_unlock(&growth);
+	return ok;
+}
+
+// prepare_early is prepare for chunks that nothing needs yet.  It refuses them
+// if the system would lock them, and so take memory for them.
+static bool prepare_early(uint32_t total)
+{
+	bool ok;
+
+	mutex_lock(&growth);
+	ok = prepared(total) || (!memory_locked() && prepare_ahead(total));
 	mutex_unlock(&growth);
 	return ok;
 }
@@ -913,7 +931,7 @@ bool mheap_extend(struct rt_proc *p, uint64_t npages)
 	mutex_lock(&mheap.lock);
 	total = mheap.pages.nchunks + chunks;
 	mutex_unlock(&mheap.lock);
-	if (total > mheap.pages.max_chunks || !prepare((uint32_t)total))
+	if (total > mheap.pages.max_chunks || !prepare_early((uint32_t)total))
 		return false;
 	mutex_lock(&mheap.lock);
 	// Another thread may have made it longer meanwhile.

@@ -163,8 +163,8 @@ void mheap_end_turn(uint64_t page, uint64_t npages, bool scavenged);
 void mheap_count_populated(struct rt_proc *p, uint64_t npages);
 
 // mheap_extend makes the heap longer by whole chunks, at least npages pages.
-// They have no memory.  Returns false if the system refuses or the range is too
-// short.
+// They have no memory.  Returns false if the system refuses, if it would lock
+// that memory, or if the range is too short.
 bool mheap_extend(struct rt_proc *p, uint64_t npages);
 
 // After a call of mheap_await_taken, mheap_taken_much is false until so many

@@ -91,7 +91,7 @@ inline poll()
 
 // step of scavenge.c: find, then release.  populate_range: find, then bring_in.
 // C: step, find, release, populate_range, bring_in
-// at: SCAVENGE_STEP, POPULATE_STEP, SEMA_RELEASE
+// at: SCAVENGE_STEP, POPULATE_RANGE, SEMA_RELEASE
 inline step(page, ticket, bring)
 {
 	if
@@ -227,7 +227,7 @@ inline take(got, ticket)
 
 // A pass of scavenge_range or populate_range.
 // C: scavenge_range, populate_range, rt_free_os_memory
-// at: SCAVENGE_STEP, POPULATE_STEP
+// at: SCAVENGE_STEP, POPULATE_RANGE
 proctype Releaser()
 {
 	byte i, page, ticket;

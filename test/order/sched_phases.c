@@ -232,7 +232,7 @@ static const struct phase phases[] = {
     // A thread has pages to release.
     {SCHED_SCAVENGE_STEP, hold_one, RUNS, release_pages, 2, 0, false},
     // A thread has pages to bring in.
-    {SCHED_POPULATE_STEP, hold_one, RUNS, populate_pages, 2, 0, false},
+    {SCHED_POPULATE_RANGE, hold_one, RUNS, populate_pages, 2, 0, false},
     // The library's thread leads.
     {SCHED_PERIODIC_BEGIN, hold_periodic, LED | RUNS | LIBRARY, NULL, 2, 0,
      true},
@@ -562,7 +562,7 @@ TEST(every_event_comes_in_every_phase,
 	const struct event *e = &events[_i % RT_ARRAY_LEN(events)];
 
 	begin(p);
-	if (p->at == SCHED_POPULATE_STEP &&
+	if (p->at == SCHED_POPULATE_RANGE &&
 	    !atomic_u32_load_relaxed(&mheap.populate)) {
 		suite_skip("this kernel has no MADV_POPULATE_WRITE", NULL);
 		return;

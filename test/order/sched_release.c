@@ -83,7 +83,7 @@ static const struct way {
 	void (*attached)(void); // polls after it
 } ways[] = {
     {SCHED_SCAVENGE_STEP, release_a_step, free_os_memory},
-    {SCHED_POPULATE_STEP, populate_a_step, populate_attached},
+    {SCHED_POPULATE_RANGE, populate_a_step, populate_attached},
 };
 
 static const struct way *way;

@@ -224,7 +224,7 @@ static void take_some(void)
 
 static bool lacks_populate(enum schedpoint at)
 {
-	if (at != SCHED_POPULATE_STEP ||
+	if (at != SCHED_POPULATE_RANGE ||
 	    atomic_u32_load_relaxed(&mheap.populate))
 		return false;
 	suite_skip("this kernel has no MADV_POPULATE_WRITE", NULL);
@@ -241,8 +241,8 @@ static void begin_ahead(void)
 	hand_run(&maker, take_40_mib);
 	ck_assert(runs());
 	atomic_u64_store_release(&stopped_clock, nanotime());
-	schedpoint_hold(SCHED_POPULATE_STEP);
-	while (!schedpoint_held(SCHED_POPULATE_STEP))
+	schedpoint_hold(SCHED_POPULATE_RANGE);
+	while (!schedpoint_held(SCHED_POPULATE_RANGE))
 		hand_run(&maker, take_some);
 	atomic_u64_store_release(&stopped_clock, 0);
 }
@@ -254,7 +254,7 @@ static const struct {
     {begin_serve, SCHED_SERVE_BEGIN},
     {begin_turn, SCHED_SCAVENGER_TAKE_TURN},
     {begin_step, SCHED_SCAVENGE_STEP},
-    {begin_ahead, SCHED_POPULATE_STEP},
+    {begin_ahead, SCHED_POPULATE_RANGE},
 };
 
 static void (*const meets[])(void) = {verify, fork_and_wait};
@@ -325,7 +325,7 @@ static const struct {
     {begin_turn, SCHED_SCAVENGER_TAKE_TURN},
     {begin_step, SCHED_SCAVENGE_STEP},
     {begin_pause, SCHED_NOTE_WAIT},
-    {begin_ahead, SCHED_POPULATE_STEP},
+    {begin_ahead, SCHED_POPULATE_RANGE},
 };
 
 TEST(the_end_of_the_heap_waits_for_its_end, .n = RT_ARRAY_LEN(working))

@@ -17,6 +17,7 @@
 
 #include "runtime/pages/arena.h"
 #include "runtime/os/oscall.h"
+#include "runtime/spans/mheap.h"
 #include "test/harness/fault.h"
 #include "test/harness/heap.h"
 #include "test/harness/suite.h"
@@ -138,6 +139,28 @@ TEST(a_heap_lives_within_what_may_be_locked, .unless = SUITE_SANITIZED)
 	ck_assert_int_eq(rt_fini(), RT_OK);
 	ck_assert_uint_eq(locked(), before);
 	ck_assert_uint_eq(warnings, 0);
+}
+
+// The heap does not become longer before there is need, which would take
+// memory.
+TEST(locked_memory_is_not_taken_early, .unless = SUITE_SANITIZED)
+{
+	rt_config c = warned_config();
+	uint64_t before;
+
+	c.gc_threads = 0;
+	if (!lock_little(MCL_FUTURE)) {
+		skip(__func__);
+		return;
+	}
+	ck_assert_int_eq(rt_init(&c), RT_OK);
+	before = locked();
+	while (mheap_extend(NULL, 1))
+		;
+	ck_assert_uint_eq(locked(), before);
+	ck_assert_uint_gt(fill(), 0);
+	heap_live();
+	ck_assert_int_eq(rt_fini(), RT_OK);
 }
 
 // A lock that is refused later leaves no usable memory that is not locked.
