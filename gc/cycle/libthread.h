@@ -3,11 +3,11 @@
 // Such a thread holds a P for its statistics.  It is blocked for as long as it
 // lives, unless its work says otherwise, so no stop waits for its sleep.  Its
 // stack is no root.  It blocks all signals except those of its own faults.
-// Whatever thread makes it, it has the processors that rt_init saw.  A thread
-// that works in a stop has the scheduling of the thread that made it.  Its
-// maker waits for its work, perhaps with a priority at which no ordinary thread
-// can run beside it.  The thread keeps this scheduling when another thread
-// collects.
+// Whatever thread makes it, it has the processors that rt_init saw, or those of
+// gc_affinity.  A thread that works in a stop has the scheduling of the thread
+// that made it.  Its maker waits for its work, perhaps with a priority at which
+// no ordinary thread can run beside it.  The thread keeps this scheduling when
+// another thread collects.
 #ifndef GC_CYCLE_LIBTHREAD_H
 #define GC_CYCLE_LIBTHREAD_H
 

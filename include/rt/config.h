@@ -111,11 +111,12 @@ typedef struct rt_config {
 	 * otherwise.  After the first collection that had use for them, the
 	 * thread that ran it makes them.  They have its scheduling and
 	 * priority, also when another thread collects later, but the processors
-	 * that the caller of rt_init had.  They block all signals except those
-	 * that report a fault of the thread itself (SIGSEGV, SIGBUS, SIGFPE,
-	 * SIGILL, SIGTRAP, SIGSYS), which the host's handler gets.  They end in
-	 * rt_fini; the child of a fork makes its own.  0: never any thread, not
-	 * even that of scavenge and gc_period_s.  Default -1: max_procs - 1.
+	 * that the caller of rt_init had, or those of gc_affinity.  They block
+	 * all signals except those that report a fault of the thread itself
+	 * (SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS), which the host's
+	 * handler gets.  They end in rt_fini; the child of a fork makes its
+	 * own.  0: never any thread, not even that of scavenge and gc_period_s.
+	 * Default -1: max_procs - 1.
 	 */
 	int gc_threads;
 
@@ -446,6 +447,22 @@ typedef struct rt_config {
 	uint8_t gc_period_s;
 
 	uint8_t spare[6]; /* 0 */
+
+	/*
+	 * The processors that the library's threads may use: a mask of
+	 * gc_affinity_size bytes as sched_setaffinity takes it, such as a
+	 * cpu_set_t, at most 1024 bytes.  rt_init copies it.  It need not
+	 * include a processor that the caller of rt_init may use.  There are no
+	 * more helper threads than processors in the mask.  A thread of the
+	 * host that collects keeps its own processors.
+	 *
+	 * rt_init refuses a mask that names no processor with RT_EINVAL.  If
+	 * the system allows none of those that it names, the threads use the
+	 * processors that the caller of rt_init had.  They do so by default,
+	 * which is NULL and 0.
+	 */
+	const void *gc_affinity;
+	size_t gc_affinity_size;
 } rt_config;
 
 /*

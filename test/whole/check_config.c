@@ -68,6 +68,8 @@ TEST(defaults_are_those_of_the_header)
 	ck_assert_uint_eq(config.guard_small, 0);
 	ck_assert_ptr_null(config.stack_format);
 	ck_assert_uint_eq(config.tracecheck, 0);
+	ck_assert_ptr_null(config.gc_affinity);
+	ck_assert_uint_eq(config.gc_affinity_size, 0);
 }
 
 TEST(init_writes_only_the_size_given)
