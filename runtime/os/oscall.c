@@ -455,7 +455,7 @@ void oscall_note_nprocs(const void *mask, size_t bytes)
 // to use.
 static bool use_processors(const struct processors *p)
 {
-	return !refused(OSCALL_AFFINITY) && p->bytes != 0 &&
+	return p->bytes != 0 && !refused(OSCALL_AFFINITY) &&
 	       syscall(SYS_sched_setaffinity, 0, p->bytes, p->mask) == 0;
 }
 

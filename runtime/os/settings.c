@@ -34,7 +34,7 @@ static const rt_config defaults = {
 };
 
 static_assert(sizeof(size_t) == 8 && sizeof(int) == 4, "field_width");
-static_assert(sizeof(rt_config) == 120, "a new field goes into fields, too");
+static_assert(sizeof(rt_config) == 136, "a new field goes into fields, too");
 static_assert(offsetof(rt_config, guard_small) + 2 ==
 		      offsetof(rt_config, stack_format) &&
 		  offsetof(rt_config, stack_format) + sizeof(void *) ==
@@ -42,6 +42,8 @@ static_assert(offsetof(rt_config, guard_small) + 2 ==
 		  offsetof(rt_config, spare) + sizeof settings.spare ==
 		      offsetof(rt_config, gc_affinity) &&
 		  offsetof(rt_config, gc_affinity_size) + sizeof(size_t) ==
+		      offsetof(rt_config, gc_thread_start) &&
+		  offsetof(rt_config, gc_thread_arg) + sizeof(void *) ==
 		      sizeof(rt_config),
 	      "no byte is unknown that could be set");
 
@@ -240,6 +242,28 @@ void settings_default(rt_config *c, size_t size)
 	c->struct_size = size;
 }
 
+// The fields that are no numbers, but pointers.
+static const size_t pointers[] = {
+    offsetof(rt_config, stack_format),
+    offsetof(rt_config, gc_affinity),
+    offsetof(rt_config, gc_thread_start),
+    offsetof(rt_config, gc_thread_arg),
+};
+
+static_assert(sizeof settings.gc_thread_start == sizeof(void *), "a pointer");
+
+// copy_pointers copies the pointers that the host's struct has.
+static void copy_pointers(const rt_config *in, rt_config *out)
+{
+	for (size_t i = 0; i < RT_ARRAY_LEN(pointers); i++) {
+		size_t at = pointers[i];
+
+		if (at + sizeof(void *) <= in->struct_size)
+			memcpy((char *)out + at, (const char *)in + at,
+			       sizeof(void *));
+	}
+}
+
 // copy_known overwrites the defaults with the fields that the host's struct
 // has.
 // Returns false if one of them is not allowed.
@@ -256,11 +280,7 @@ static bool copy_known(const rt_config *in, rt_config *out)
 			return false;
 		field_put(f, out, field_get(f, in));
 	}
-	if (in->struct_size >=
-	    offsetof(rt_config, stack_format) + sizeof in->stack_format)
-		out->stack_format = in->stack_format;
-	if (in->struct_size >= sizeof *in) // both have come together
-		out->gc_affinity = in->gc_affinity;
+	copy_pointers(in, out);
 	return true;
 }
 

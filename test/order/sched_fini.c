@@ -18,6 +18,13 @@ enum { OBJECT = 8192, OBJECTS = 2048, PERIOD_S = 120 }; // 16 MiB
 static struct hand ender, other;
 static void *objects[OBJECTS];
 static int ended; // what rt_fini returned to a hand
+static atomic_u32 told; // threads of which the host was told
+
+static void count_thread(void *arg)
+{
+	ck_assert_ptr_eq(arg, objects);
+	atomic_u32_add_relaxed(&told, 1);
+}
 
 static void begin(void)
 {
@@ -29,6 +36,8 @@ static void begin(void)
 	c.gc_threads = 1;
 	c.scavenge = 1;
 	c.idle_s = 0; // its steps pass SCHED_SEMA_ACQUIRE, too
+	c.gc_thread_start = count_thread;
+	c.gc_thread_arg = objects;
 	heap_start(c);
 	host_attach();
 	must(rt_roots_add(objects, objects + OBJECTS, RT_ROOT_EXACT));
@@ -48,9 +57,14 @@ static bool scavenger_runs(void)
 	return atomic_u32_load_acquire(&scavenger.runs) != 0;
 }
 
+// threads_made returns how many threads of the library have begun.  The host
+// was told of each.
 static uint64_t threads_made(void)
 {
-	return schedpoint_passed(SCHED_LIBTHREAD_MAIN);
+	uint64_t made = schedpoint_passed(SCHED_LIBTHREAD_MAIN);
+
+	ck_assert_uint_eq(atomic_u32_load_relaxed(&told), made);
+	return made;
 }
 
 // begin_both makes the scavenger's thread and a helper.

@@ -3,22 +3,15 @@
 // the effects of the other fields are tested, or that they have none.
 #define _GNU_SOURCE 1
 
-#include <dirent.h>
-#include <pthread.h>
 #include <rt/rt.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
-#include "gc/mark/crew.h"
-#include "gc/cycle/worker.h"
 #include "runtime/world/heapgauge.h"
 #include "runtime/os/nanotime.h"
-#include "runtime/os/settings.h"
 #include "runtime/world/proc.h"
 #include "runtime/os/throw.h"
 #include "test/harness/await.h"
@@ -348,8 +341,10 @@ static const struct elsewhere {
     ELSEWHERE(gc_period_s, "check_scavenger"),
     ELSEWHERE(cgroup, "check_cgroup; needs a container with a limit"),
     ELSEWHERE(spare, "only 0; check_config"),
-    ELSEWHERE(gc_affinity, "below, for threads"),
-    ELSEWHERE(gc_affinity_size, "below, for threads"),
+    ELSEWHERE(gc_affinity, "check_libthreads"),
+    ELSEWHERE(gc_affinity_size, "check_libthreads"),
+    ELSEWHERE(gc_thread_start, "check_libthreads"),
+    ELSEWHERE(gc_thread_arg, "check_libthreads"),
     ELSEWHERE(stack_format, "needs values on a stack; check_root_formats"),
 };
 
@@ -476,191 +471,6 @@ static void run_out(void)
 	ck_assert_ptr_nonnull(most);
 	ck_assert_ptr_null(rt_alloc_noscan_uninit(40 * MIB));
 	rt_keep_alive(most);
-}
-
-// ---- helpers ----
-
-enum { HELPERS = 2, MOST_THREADS = 64 };
-
-static uint32_t list_threads(pid_t *tids)
-{
-	DIR *dir = opendir("/proc/self/task");
-	const struct dirent *entry;
-	uint32_t n = 0;
-
-	ck_assert_ptr_nonnull(dir);
-	while ((entry = readdir(dir)) != NULL)
-		if (entry->d_name[0] != '.') {
-			ck_assert_uint_lt(n, MOST_THREADS);
-			tids[n++] = (pid_t)strtol(entry->d_name, NULL, 10);
-		}
-	closedir(dir);
-	return n;
-}
-
-static bool lists(const pid_t *tids, uint32_t n, pid_t tid)
-{
-	for (uint32_t i = 0; i < n; i++)
-		if (tids[i] == tid)
-			return true;
-	return false;
-}
-
-// stand_apart gives the calling thread one of its processors, and a priority
-// and a class that other threads do not have.
-static void stand_apart(void)
-{
-	const struct sched_param param = {0};
-	int nice_now = getpriority(PRIO_PROCESS, 0), last = CPU_SETSIZE - 1;
-	cpu_set_t all, one;
-
-	ck_assert_int_eq(sched_getaffinity(0, sizeof all, &all), 0);
-	while (!CPU_ISSET(last, &all))
-		last--;
-	CPU_ZERO(&one);
-	CPU_SET(last, &one);
-	ck_assert_int_eq(sched_setaffinity(0, sizeof one, &one), 0);
-	ck_assert_int_eq(sched_setscheduler(0, SCHED_BATCH, &param), 0);
-	ck_assert_int_eq(
-	    setpriority(PRIO_PROCESS, 0, nice_now < 17 ? nice_now + 3 : 19), 0);
-}
-
-static cpu_set_t usable; // that the library's threads must have
-
-// check_ordinary checks the scheduling of a thread that this one has made.
-static void check_ordinary(pid_t tid)
-{
-	cpu_set_t its;
-
-	ck_assert_int_eq(sched_getaffinity(tid, sizeof its, &its), 0);
-	ck_assert(CPU_EQUAL(&usable, &its));
-	ck_assert_int_eq(sched_getscheduler(tid), sched_getscheduler(0));
-	ck_assert_int_eq(getpriority(PRIO_PROCESS, (id_t)tid),
-			 getpriority(PRIO_PROCESS, 0));
-}
-
-static void *make_helpers(void *arg)
-{
-	pid_t before[MOST_THREADS], after[MOST_THREADS];
-	uint32_t nbefore, nafter, nhelpers = 0;
-
-	stand_apart();
-	ck_assert_int_eq(rt_thread_attach(0), RT_OK);
-	nbefore = list_threads(before);
-	worker_provide(proc_self(), true);
-	nafter = list_threads(after);
-	for (uint32_t i = 0; i < nafter; i++)
-		if (!lists(before, nbefore, after[i])) {
-			check_ordinary(after[i]);
-			nhelpers++;
-		}
-	ck_assert_uint_eq(nhelpers, HELPERS);
-	ck_assert_int_eq(rt_thread_detach(), RT_OK);
-	return arg;
-}
-
-// From the thread that makes them, helpers inherit the priority, but not the
-// processors.
-TEST(helpers_have_the_processors_of_rt_init)
-{
-	rt_config c = heap_config(HEAP_QUIET);
-
-	ck_assert_int_eq(sched_getaffinity(0, sizeof usable, &usable), 0);
-	c.max_procs = HELPERS + 1;
-	ck_assert_int_eq(rt_init(&c), RT_OK);
-	run_beside(make_helpers, NULL);
-	ck_assert_int_eq(rt_fini(), RT_OK);
-}
-
-// init_with makes a heap whose library's threads shall have the processors of a
-// mask of some bytes, which rt_init copies.  With 0 bytes there is no mask.
-static void init_with(cpu_set_t mask, size_t bytes)
-{
-	rt_config c = heap_config(HEAP_QUIET);
-
-	c.max_procs = HELPERS + 1;
-	c.gc_affinity = bytes != 0 ? &mask : NULL;
-	c.gc_affinity_size = bytes;
-	ck_assert_int_eq(rt_init(&c), RT_OK);
-	memset(&mask, 0, sizeof mask);
-}
-
-// The caller of rt_init may use only one processor, and the library's threads
-// may use another as well.
-TEST(helpers_have_the_processors_of_gc_affinity)
-{
-	cpu_set_t one, all;
-
-	ck_assert_int_eq(sched_getaffinity(0, sizeof all, &all), 0);
-	if (CPU_COUNT(&all) < HELPERS) {
-		suite_skip("there is one processor", NULL);
-		return;
-	}
-	usable = all;
-	CPU_ZERO(&one);
-	for (int i = 0; CPU_COUNT(&one) == 0; i++)
-		if (CPU_ISSET(i, &all))
-			CPU_SET(i, &one);
-	ck_assert_int_eq(sched_setaffinity(0, sizeof one, &one), 0);
-	init_with(all, sizeof all);
-	run_beside(make_helpers, NULL);
-	ck_assert_int_eq(rt_fini(), RT_OK);
-	// The next heap has the default again.
-	usable = one;
-	init_with(one, 0);
-	run_beside(make_helpers, NULL);
-	ck_assert_int_eq(rt_fini(), RT_OK);
-}
-
-// There is no processor with such a number.
-TEST(processors_that_the_system_refuses_leave_those_of_rt_init)
-{
-	cpu_set_t absent;
-
-	ck_assert_int_eq(sched_getaffinity(0, sizeof usable, &usable), 0);
-	CPU_ZERO(&absent);
-	CPU_SET(CPU_SETSIZE - 1, &absent);
-	CPU_SET(CPU_SETSIZE - 2, &absent);
-	if (CPU_ISSET(CPU_SETSIZE - 1, &usable)) {
-		suite_skip("there are too many processors", NULL);
-		return;
-	}
-	init_with(absent, sizeof absent);
-	run_beside(make_helpers, NULL);
-	ck_assert_int_eq(rt_fini(), RT_OK);
-}
-
-// More helpers than processors would only take them from each other.
-TEST(there_are_no_more_helpers_than_processors)
-{
-	cpu_set_t one;
-
-	CPU_ZERO(&one);
-	CPU_SET(5, &one);
-	init_with(one, 1);
-	ck_assert_int_eq(settings.gc_threads, 1);
-	worker_provide(proc_self(), true);
-	ck_assert_uint_eq(crew_size(), 1);
-	ck_assert_int_eq(rt_fini(), RT_OK);
-}
-
-// A mask that ends below its only processor names none.
-TEST(a_mask_without_a_processor_is_refused)
-{
-	rt_config c = heap_config(HEAP_QUIET);
-	cpu_set_t set;
-
-	CPU_ZERO(&set);
-	c.gc_affinity = &set;
-	c.gc_affinity_size = sizeof set;
-	ck_assert_int_eq(rt_init(&c), RT_EINVAL);
-	CPU_SET(16, &set);
-	c.gc_affinity_size = 2;
-	ck_assert_int_eq(rt_init(&c), RT_EINVAL);
-	c.gc_affinity_size = 3;
-	ck_assert_int_eq(rt_init(&c), RT_OK);
-	ck_assert_ptr_null(settings.gc_affinity);
-	ck_assert_int_eq(rt_fini(), RT_OK);
 }
 
 // ---- handlers ----

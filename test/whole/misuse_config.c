@@ -74,6 +74,7 @@ static const struct config_case {
     SET(gc_affinity_size, 1, RT_EINVAL), // no mask
     SET(gc_affinity_size, 1025, RT_EINVAL),
     SET(gc_affinity_size, -1, RT_EINVAL),
+    SET(gc_thread_arg, 8, RT_OK), // is not read
     SET(max_procs, -1, RT_EINVAL),
     SET(max_procs, 1, RT_OK),
     SET(max_procs, 4096, RT_OK),
