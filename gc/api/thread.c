@@ -2,6 +2,7 @@
 #include <rt/thread.h>
 
 #include "runtime/world/safepoint.h"
+#include "gc/cycle/libthread.h"
 #include "gc/host/door.h"
 #include "gc/host/finalize.h"
 #include "gc/host/region.h"
@@ -9,28 +10,35 @@
 
 enum { ATTACH_FLAGS = RT_THREAD_EXACT | RT_THREAD_COOPERATIVE };
 
-int rt_thread_attach(unsigned flags)
+// may_attach answers whether the calling thread may ever attach here.
+static int may_attach(void)
 {
-	if (flags & ~(unsigned)ATTACH_FLAGS)
-		return RT_EINVAL;
 	if (!door_ready())
 		return RT_ESTATE;
-	if (door_in_callback())
-		return door_answer(RT_EBUSY);
+	return door_in_callback() || libthread_self ? RT_EBUSY : RT_OK;
+}
+
+int rt_thread_attach(unsigned flags)
+{
+	int error = may_attach();
+
+	if (flags & ~(unsigned)ATTACH_FLAGS)
+		return RT_EINVAL;
+	if (error)
+		return door_answer(error);
 	return attach_answer(attach_thread(0, 0, flags));
 }
 
 int rt_thread_attach_stack(void *lo, void *hi, unsigned flags)
 {
 	uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+	int error = may_attach();
 
 	if ((flags & ~(unsigned)ATTACH_FLAGS) || !lo || !hi || lo >= hi ||
 	    here < (uintptr_t)lo || here >= (uintptr_t)hi)
 		return RT_EINVAL;
-	if (!door_ready())
-		return RT_ESTATE;
-	if (door_in_callback())
-		return door_answer(RT_EBUSY);
+	if (error)
+		return door_answer(error);
 	return attach_answer(
 	    attach_thread((uintptr_t)lo, (uintptr_t)hi, flags));
 }

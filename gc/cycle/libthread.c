@@ -3,6 +3,34 @@
 
 #include "runtime/os/oscall.h"
 #include "runtime/os/schedpoint.h"
+#include "runtime/os/settings.h"
+#include "gc/mark/hostcall.h"
+
+__thread bool libthread_self;
+
+static void tell_host(void)
+{
+	struct hostcall before = hostcall_begin(
+	    "thread callback", NULL, (uintptr_t)settings.gc_thread_start);
+
+	settings.gc_thread_start(settings.gc_thread_arg);
+	hostcall_end(&before);
+}
+
+// set_up gives the thread what it keeps for as long as it lives.  It comes
+// before the thread attaches, while no stop waits for it.
+static void set_up(const struct libthread_work *work)
+{
+	libthread_self = true;
+	oscall_thread_name(work->name);
+	oscall_thread_processors();
+	if (!settings.gc_thread_start)
+		return;
+	// What the host sets must stay.
+	if (work->ordinary)
+		oscall_thread_ordinary();
+	tell_host();
+}
 
 static void *libthread_main(void *arg)
 {
@@ -10,9 +38,7 @@ static void *libthread_main(void *arg)
 	struct rt_proc *p;
 
 	schedpoint(SCHED_LIBTHREAD_MAIN);
-	// These come while no stop waits for the thread.
-	oscall_thread_name(t->work->name);
-	oscall_thread_processors();
+	set_up(t->work);
 	p = proc_attach(PROC_HELPER);
 	t->attached = p != NULL;
 	if (!p) {
@@ -30,7 +56,7 @@ static void *libthread_main(void *arg)
 	note_wake(&t->begun);
 	// The thread that made this one no longer waits for it.  It may have a
 	// priority that lets no ordinary thread run.
-	if (t->work->ordinary)
+	if (t->work->ordinary && !settings.gc_thread_start)
 		oscall_thread_ordinary();
 	t->work->serve(t, p);
 	proc_unblock(p);

@@ -3,11 +3,15 @@
 // Such a thread holds a P for its statistics.  It is blocked for as long as it
 // lives, unless its work says otherwise, so no stop waits for its sleep.  Its
 // stack is no root.  It blocks all signals except those of its own faults.
-// Whatever thread makes it, it has the processors that rt_init saw.  A thread
-// that works in a stop has the scheduling of the thread that made it.  Its
-// maker waits for its work, perhaps with a priority at which no ordinary thread
-// can run beside it.  The thread keeps this scheduling when another thread
-// collects.
+// Whatever thread makes it, it has the processors that rt_init saw, or those of
+// gc_affinity.  A thread that works in a stop has the scheduling of the thread
+// that made it.  Its maker waits for its work, perhaps with a priority at which
+// no ordinary thread can run beside it.  The thread keeps this scheduling when
+// another thread collects.
+//
+// The host is told of each thread (rt_config.gc_thread_start) before it
+// attaches: a stop or a fork does not wait for what the host does then.  Only
+// the maker waits, which must be blocked.
 #ifndef GC_CYCLE_LIBTHREAD_H
 #define GC_CYCLE_LIBTHREAD_H
 
@@ -16,10 +20,14 @@
 
 struct libthread;
 
+// Set in threads of the library, which never attach as threads of the host.
+RT_GLOBAL __thread bool libthread_self
+    __attribute__((tls_model("initial-exec")));
+
 // What a thread is for.
 struct libthread_work {
 	const char *name; // as the system shows it, at most 15 characters
-	bool ordinary;	  // has default scheduling when it serves
+	bool ordinary; // has default scheduling, unless the host changes that
 	// Called as blocked, before libthread_start returns.  May be NULL.
 	void (*begin)(void);
 	// Called as blocked, with the thread's P.  The thread ends when it
@@ -37,7 +45,8 @@ struct libthread {
 
 // libthread_start makes a thread, and returns when it is about to serve.
 // Returns false if the thread or its memory is refused.  The caller must be
-// blocked, or not attached, because the new thread waits for the end of a stop.
+// blocked, or not attached, because the new thread waits for the end of a stop,
+// and for the host.  It must hold no lock.
 bool libthread_start(struct libthread *t, const struct libthread_work *work);
 
 // libthread_poll lets a stop begin that is wanted, and returns when it has

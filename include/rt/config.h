@@ -24,6 +24,12 @@ enum rt_double_check {
 };
 
 /*
+ * A function of the host that each thread of the library calls when it begins;
+ * see gc_thread_start below.
+ */
+typedef void rt_gc_thread_fn(void *arg);
+
+/*
  * The configuration of a heap.  The struct may grow, as rt_type and
  * rt_kind_desc may: fields are added at the end only.  rt_config_init writes
  * struct_size and all defaults; a host then changes the fields that it wants to
@@ -111,11 +117,13 @@ typedef struct rt_config {
 	 * otherwise.  After the first collection that had use for them, the
 	 * thread that ran it makes them.  They have its scheduling and
 	 * priority, also when another thread collects later, but the processors
-	 * that the caller of rt_init had.  They block all signals except those
-	 * that report a fault of the thread itself (SIGSEGV, SIGBUS, SIGFPE,
-	 * SIGILL, SIGTRAP, SIGSYS), which the host's handler gets.  They end in
-	 * rt_fini; the child of a fork makes its own.  0: never any thread, not
-	 * even that of scavenge and gc_period_s.  Default -1: max_procs - 1.
+	 * that the caller of rt_init had, or those of gc_affinity.  They tell
+	 * the host that they begin (gc_thread_start).  They block all signals
+	 * except those that report a fault of the thread itself (SIGSEGV,
+	 * SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS), which the host's handler
+	 * gets.  They end in rt_fini; the child of a fork makes its own.  0:
+	 * never any thread, not even that of scavenge and gc_period_s.  Default
+	 * -1: max_procs - 1.
 	 */
 	int gc_threads;
 
@@ -360,15 +368,16 @@ typedef struct rt_config {
 	 * until the next collection, and a tenth more.  The thread is made when
 	 * a collection first leaves 4 MiB of free pages or more; see
 	 * gc_threads, which does not count it.  What is freed by hand before
-	 * that stays until a collection.  It has default scheduling.
-	 * Otherwise it is like a helper thread.  It sleeps while there is
-	 * nothing to release.  After a collection, a new memory limit or heap
-	 * goal, or 4 MiB freed by rt_free, destructors and the like, it looks
-	 * again.  If the system refuses eight releases in a row, as for locked
-	 * memory, it stops, and tries again after any of these.  A thread that
-	 * polls may have to wait for it as in rt_free_os_memory, and a stop may
-	 * have to wait for one step of at most 2 MiB.  0: pages go back only
-	 * for the memory limit, and in rt_free_os_memory.  Default 1.
+	 * that stays until a collection.  It has default scheduling, and the
+	 * nice value of the thread that made it.  Otherwise it is like a helper
+	 * thread.  It sleeps while there is nothing to release.  After a
+	 * collection, a new memory limit or heap goal, or 4 MiB freed by
+	 * rt_free, destructors and the like, it looks again.  If the system
+	 * refuses eight releases in a row, as for locked memory, it stops, and
+	 * tries again after any of these.  A thread that polls may have to wait
+	 * for it as in rt_free_os_memory, and a stop may have to wait for one
+	 * step of at most 2 MiB.  0: pages go back only for the memory limit,
+	 * and in rt_free_os_memory.  Default 1.
 	 */
 	uint8_t scavenge;
 
@@ -451,6 +460,54 @@ typedef struct rt_config {
 	uint8_t gc_period_s;
 
 	uint8_t spare[6]; /* 0 */
+
+	/*
+	 * The processors that the library's threads may use: a mask of
+	 * gc_affinity_size bytes as sched_setaffinity takes it, such as a
+	 * cpu_set_t, at most 1024 bytes.  rt_init copies it.  It need not
+	 * include a processor that the caller of rt_init may use.  There are no
+	 * more helper threads than processors in the mask.  A thread of the
+	 * host that collects keeps its own processors.
+	 *
+	 * rt_init refuses a mask that names no processor with RT_EINVAL.  If
+	 * the system allows none of those that it names, the threads use the
+	 * processors that the caller of rt_init had.  They do so by default,
+	 * which is NULL and 0.
+	 */
+	const void *gc_affinity;
+	size_t gc_affinity_size;
+
+	/*
+	 * Each thread that the library makes calls this function with
+	 * gc_thread_arg once, when it begins.  So a host can make the thread
+	 * known to its profiler, or change its name, priority or processors.
+	 * The thread has all of these already: the name is "rtheap helper" or
+	 * "rtheap scavenge", and the processors are those of gc_affinity.  The
+	 * library does not change them afterwards.  Default NULL: nothing is
+	 * called.
+	 *
+	 * The thread that makes another one waits until the function has
+	 * returned, whatever the priorities of the two are.  It is a thread of
+	 * the host that allocates, collects or is in rt_fini.  So the function
+	 * must not wait for a lock that any thread of the host may hold in such
+	 * a call.  No stop, no fork and no other thread waits for the two.
+	 *
+	 * The function must return: it must not end the thread, nor be left by
+	 * longjmp or an exception.  A child that it forks must not return from
+	 * it.  Two threads may be in it at the same time.  The child of a fork
+	 * makes threads of its own, and rt_fini makes one again when it returns
+	 * RT_EBUSY.  A thread to which the system refuses memory ends, and
+	 * another one is made later.  Each of these calls the function, too.
+	 *
+	 * The thread is not attached meanwhile, and rt_thread_attach returns
+	 * RT_EBUSY.  Functions that any thread may call work as usual.  The
+	 * stack is that of rt_trace_fn: 256 KiB, of which the function may use
+	 * 128 KiB.  Signals are blocked as gc_threads says, and must remain so.
+	 * Thread-specific data that the function sets is destroyed when the
+	 * thread ends, in rt_fini.
+	 */
+	rt_gc_thread_fn *gc_thread_start;
+	void *gc_thread_arg;
 } rt_config;
 
 /*

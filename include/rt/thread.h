@@ -103,8 +103,8 @@ enum { RT_THREAD_EXACT = 1, RT_THREAD_COOPERATIVE = 2 };
  * flags lack RT_THREAD_EXACT: use rt_thread_attach_stack), RT_ENOMEM (no
  * memory), RT_ENOTSUP (the system refuses to report the bounds of the stack,
  * and the flags lack RT_THREAD_EXACT; the warn handler is told the errno),
- * RT_EBUSY (inside a callback of a collection), RT_ESTATE (attached already; no
- * heap, or another thread is ending it).
+ * RT_EBUSY (inside a callback of a collection, or a thread of the library),
+ * RT_ESTATE (attached already; no heap, or another thread is ending it).
  *
  * Any thread.  Blocks while the world is stopped.  Does not collect.
  */

@@ -425,25 +425,38 @@ uint32_t oscall_gettid(void)
 
 // glibc's cpu_set_t ends at 1024 processors and the call fails on a kernel
 // with more; 8192 is the most that Linux can be built for.
-enum { MASK_WORDS = 8192 / 64 };
+enum { MASK_WORDS = OSCALL_MASK_BYTES / sizeof(uint64_t) };
 
-// The processors that oscall_note_nprocs saw.  No thread of the library exists
-// while it is written.
-static struct {
+struct processors {
 	uint64_t mask[MASK_WORDS];
 	size_t bytes; // 0: not known
-} processors;
+};
 
-void oscall_note_nprocs(void)
+// The processors that oscall_note_nprocs saw, and those that it was given.  No
+// thread of the library exists while they are written.
+static struct processors seen, wanted;
+
+void oscall_note_nprocs(const void *mask, size_t bytes)
 {
 	int before = errno;
 	long n = -1;
 
 	if (!refused(OSCALL_AFFINITY))
-		n = syscall(SYS_sched_getaffinity, 0, sizeof processors.mask,
-			    processors.mask);
+		n = syscall(SYS_sched_getaffinity, 0, sizeof seen.mask,
+			    seen.mask);
 	errno = before;
-	processors.bytes = n > 0 ? (size_t)n : 0;
+	seen.bytes = n > 0 ? (size_t)n : 0;
+	wanted.bytes = bytes;
+	if (bytes != 0)
+		memcpy(wanted.mask, mask, bytes);
+}
+
+// use_processors returns false if the system refuses them, or if there are none
+// to use.
+static bool use_processors(const struct processors *p)
+{
+	return p->bytes != 0 && !refused(OSCALL_AFFINITY) &&
+	       syscall(SYS_sched_setaffinity, 0, p->bytes, p->mask) == 0;
 }
 
 static uint32_t count_processors(const uint64_t *mask)
@@ -457,16 +470,15 @@ static uint32_t count_processors(const uint64_t *mask)
 
 uint32_t oscall_noted_nprocs(void)
 {
-	return processors.bytes != 0 ? count_processors(processors.mask) : 0;
+	return seen.bytes != 0 ? count_processors(seen.mask) : 0;
 }
 
 void oscall_thread_processors(void)
 {
 	int before = errno;
 
-	if (!refused(OSCALL_AFFINITY) && processors.bytes != 0)
-		syscall(SYS_sched_setaffinity, 0, processors.bytes,
-			processors.mask);
+	if (!use_processors(&wanted))
+		use_processors(&seen);
 	errno = before;
 }
 

@@ -125,11 +125,14 @@ uint32_t oscall_gettid(void);
 // use, 0 if refused.
 uint32_t oscall_nprocs(void);
 
-// oscall_note_nprocs notes which processors the calling thread may use.
-// oscall_thread_processors makes the calling thread use these, whatever thread
-// made it.  oscall_thread_ordinary gives it the default scheduling.  If the
-// system refuses either call, the thread keeps what it inherited.
-void oscall_note_nprocs(void);
+// oscall_note_nprocs notes which processors the calling thread may use, and a
+// mask of n bytes of those that the library's threads shall use instead (n is
+// 0: none).  oscall_thread_processors makes the calling thread use these,
+// whatever thread made it.  If the system refuses the mask, the thread uses the
+// processors that were noted.  oscall_thread_ordinary gives it the default
+// scheduling.  If the system refuses all, it keeps what it inherited.
+enum { OSCALL_MASK_BYTES = 8192 / 8 };
+void oscall_note_nprocs(const void *mask, size_t n);
 
 // oscall_noted_nprocs returns how many those are, or 0 if the system refused.
 uint32_t oscall_noted_nprocs(void);

@@ -34,12 +34,16 @@ static const rt_config defaults = {
 };
 
 static_assert(sizeof(size_t) == 8 && sizeof(int) == 4, "field_width");
-static_assert(sizeof(rt_config) == 104, "a new field goes into fields, too");
+static_assert(sizeof(rt_config) == 136, "a new field goes into fields, too");
 static_assert(offsetof(rt_config, guard_small) + 2 ==
 		      offsetof(rt_config, stack_format) &&
 		  offsetof(rt_config, stack_format) + sizeof(void *) ==
 		      offsetof(rt_config, tracecheck) &&
 		  offsetof(rt_config, spare) + sizeof settings.spare ==
+		      offsetof(rt_config, gc_affinity) &&
+		  offsetof(rt_config, gc_affinity_size) + sizeof(size_t) ==
+		      offsetof(rt_config, gc_thread_start) &&
+		  offsetof(rt_config, gc_thread_arg) + sizeof(void *) ==
 		      sizeof(rt_config),
 	      "no byte is unknown that could be set");
 
@@ -104,6 +108,7 @@ static const struct field fields[] = {
     FIELD(idle_s, FIELD_U8, true, 0, UINT8_MAX),
     FIELD(sweep, FIELD_U8, true, 0, 2),
     FIELD(gc_period_s, FIELD_U8, true, 0, UINT8_MAX),
+    FIELD(gc_affinity_size, FIELD_BYTES, false, 0, OSCALL_MASK_BYTES),
 };
 
 static size_t field_width(const struct field *f)
@@ -222,7 +227,11 @@ bool settings_known(const void *s, size_t size, size_t least, size_t known)
 
 bool settings_initialised(const rt_config *c)
 {
+	size_t to = base_min(c->struct_size, offsetof(rt_config, gc_affinity));
+
 	return settings_known(c, c->struct_size, SETTINGS_MIN_STRUCT,
+			      sizeof *c) &&
+	       settings_known(c, to, SETTINGS_MIN_STRUCT,
 			      offsetof(rt_config, spare));
 }
 
@@ -231,6 +240,28 @@ void settings_default(rt_config *c, size_t size)
 	memset(c, 0, size);
 	memcpy(c, &defaults, base_min(size, sizeof defaults));
 	c->struct_size = size;
+}
+
+// The fields that are no numbers, but pointers.
+static const size_t pointers[] = {
+    offsetof(rt_config, stack_format),
+    offsetof(rt_config, gc_affinity),
+    offsetof(rt_config, gc_thread_start),
+    offsetof(rt_config, gc_thread_arg),
+};
+
+static_assert(sizeof settings.gc_thread_start == sizeof(void *), "a pointer");
+
+// copy_pointers copies the pointers that the host's struct has.
+static void copy_pointers(const rt_config *in, rt_config *out)
+{
+	for (size_t i = 0; i < RT_ARRAY_LEN(pointers); i++) {
+		size_t at = pointers[i];
+
+		if (at + sizeof(void *) <= in->struct_size)
+			memcpy((char *)out + at, (const char *)in + at,
+			       sizeof(void *));
+	}
 }
 
 // copy_known overwrites the defaults with the fields that the host's struct
@@ -249,10 +280,34 @@ static bool copy_known(const rt_config *in, rt_config *out)
 			return false;
 		field_put(f, out, field_get(f, in));
 	}
-	if (in->struct_size >=
-	    offsetof(rt_config, stack_format) + sizeof in->stack_format)
-		out->stack_format = in->stack_format;
+	copy_pointers(in, out);
 	return true;
+}
+
+// mask_count returns the number of processors in a mask.
+static int mask_count(const void *mask, size_t bytes)
+{
+	const uint8_t *byte = mask;
+	int n = 0;
+
+	for (size_t i = 0; i < bytes; i++)
+		n += __builtin_popcount(byte[i]);
+	return n;
+}
+
+// resolve_affinity bounds the number of threads by that of the processors they
+// may use.  Returns false if there is a mask without a processor, or a size
+// without a mask.
+static bool resolve_affinity(rt_config *c)
+{
+	int n;
+
+	if (!c->gc_affinity)
+		return c->gc_affinity_size == 0;
+	n = mask_count(c->gc_affinity, c->gc_affinity_size);
+	if (c->gc_threads > n)
+		c->gc_threads = n;
+	return n != 0;
 }
 
 static int default_procs(void)
@@ -281,7 +336,7 @@ int settings_resolve(const rt_config *in, rt_config *out)
 		out->gc_threads = out->max_procs;
 	if (out->stop_signal == 0)
 		out->stop_signal = SIGURG;
-	return RT_OK;
+	return resolve_affinity(out) ? RT_OK : RT_EINVAL;
 }
 
 // ---- the environment ----

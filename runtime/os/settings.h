@@ -53,7 +53,7 @@ bool settings_from_env(rt_config *c);
 // is replaced by that default, except that max_heap may still be 0 (see
 // arena_init).  gc_percent is -1 if it is off, gc_threads is a number of
 // threads, and stop_signal is a signal or -1.  stack_format is as in *in, and
-// not checked.
+// not checked; gc_affinity is as in *in.
 //
 // Returns RT_OK, or RT_EINVAL with *out undefined.
 int settings_resolve(const rt_config *in, rt_config *out);

@@ -18,6 +18,16 @@ enum { OBJECT = 8192, OBJECTS = 2048, PERIOD_S = 120 }; // 16 MiB
 static struct hand ender, other;
 static void *objects[OBJECTS];
 static int ended; // what rt_fini returned to a hand
+static atomic_u32 told; // threads of which the host was told
+static atomic_u32 busy; // 1: the host is busy when it is told
+
+static void count_thread(void *arg)
+{
+	ck_assert_ptr_eq(arg, objects);
+	atomic_u32_add_release(&told, 1);
+	while (atomic_u32_load_acquire(&busy) != 0)
+		oscall_yield();
+}
 
 static void begin(void)
 {
@@ -29,6 +39,8 @@ static void begin(void)
 	c.gc_threads = 1;
 	c.scavenge = 1;
 	c.idle_s = 0; // its steps pass SCHED_SEMA_ACQUIRE, too
+	c.gc_thread_start = count_thread;
+	c.gc_thread_arg = objects;
 	heap_start(c);
 	host_attach();
 	must(rt_roots_add(objects, objects + OBJECTS, RT_ROOT_EXACT));
@@ -48,9 +60,14 @@ static bool scavenger_runs(void)
 	return atomic_u32_load_acquire(&scavenger.runs) != 0;
 }
 
+// threads_made returns how many threads of the library have begun.  The host
+// was told of each.
 static uint64_t threads_made(void)
 {
-	return schedpoint_passed(SCHED_LIBTHREAD_MAIN);
+	uint64_t made = schedpoint_passed(SCHED_LIBTHREAD_MAIN);
+
+	ck_assert_uint_eq(atomic_u32_load_relaxed(&told), made);
+	return made;
 }
 
 // begin_both makes the scavenger's thread and a helper.
@@ -193,6 +210,7 @@ static void works_alone(void)
 	struct rt_verify v;
 
 	expect(!scavenger_runs() && crew_size() == 0);
+	atomic_u32_store_relaxed(&busy, 0);
 	expect(rt_thread_attach(RT_THREAD_EXACT) == RT_OK);
 	expect(rt_heap_verify(&v) == RT_OK && v.errors == 0);
 	// The sanitizers can make no thread in a child.
@@ -281,6 +299,27 @@ TEST(a_thread_that_attaches_keeps_the_heap)
 	ck_assert_uint_eq(threads_made(), 3);
 	all_is_there();
 	ck_assert_uint_eq(threads_made(), 4);
+	end_for_good();
+}
+
+// The end waits for the host as blocked, and without the right to stop the
+// world.
+TEST(no_stop_and_no_fork_waits_for_a_host_that_is_told_again,
+     .n = RT_ARRAY_LEN(meets))
+{
+	begin_late();
+	host_block();
+	atomic_u32_store_release(&busy, 1);
+	schedpoint_release(SCHED_AWAIT_THREADS_ENDED);
+	await_at_least(&told, 3);
+	hand_run(&other, meets[_i]);
+	atomic_u32_store_release(&busy, 0);
+	hand_end(&ender);
+	host_unblock();
+	ck_assert_int_eq(ended, RT_EBUSY);
+	ck_assert(scavenger_runs());
+	ck_assert_uint_eq(threads_made(), 3);
+	all_is_there();
 	end_for_good();
 }
 

@@ -4,6 +4,7 @@
 #include "test/harness/fault.h"
 #include "test/unit/oscall.h"
 
+#include <sched.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -188,6 +189,19 @@ static int try_peek(void)
 			   sizeof copied);
 }
 
+static unsigned affinity_turn;
+
+static int try_affinity(void)
+{
+	const struct sched_param none = {.sched_priority = 0};
+
+	if (affinity_turn++ % 2 == 0)
+		return oscall_nprocs() == 0 ? errno : 0;
+	ck_assert_int_eq(sched_setscheduler(0, SCHED_BATCH, &none), 0);
+	oscall_thread_ordinary();
+	return sched_getscheduler(0) == SCHED_OTHER ? 0 : INJECTED;
+}
+
 static unsigned lock_turn, wait_turn, wake_turn;
 
 #define TRY(call, error)                                                       \
@@ -204,7 +218,6 @@ TRY(futex_wait, wait_turn++ % 2 == 0 ? oscall_futex_wait(&word, 1, UINT64_MAX)
 				     : oscall_futex_wait_as(&word, 1, 1))
 TRY(futex_wake, wake_turn++ % 2 == 0 ? oscall_futex_wake(&word, 1)
 				     : oscall_futex_wake_as(&word, 1))
-TRY(affinity, oscall_nprocs() == 0 ? errno : 0)
 TRY(pagesize, oscall_page_size() == 0 ? errno : 0)
 TRY(atfork, oscall_at_fork(nothing, nothing, nothing))
 TRY(stackbounds, oscall_stack_bounds(&lo, &hi))
@@ -337,4 +350,72 @@ TEST(calls_of_threads_are_numbered_together)
 		nfailed += (uintptr_t)join_thread(threads[i]);
 	ck_assert_uint_eq(nfailed, FAIL_CALLS);
 	check_counts(OSCALL_CLOCK, (uint64_t)CALLERS * CALLS, FAIL_CALLS);
+}
+
+// ---- processors of threads ----
+
+static cpu_set_t processors(void)
+{
+	cpu_set_t set;
+
+	ck_assert_int_eq(sched_getaffinity(0, sizeof set, &set), 0);
+	return set;
+}
+
+static void run_on(cpu_set_t set)
+{
+	ck_assert_int_eq(sched_setaffinity(0, sizeof set, &set), 0);
+}
+
+// split splits the processors into the first one and the others.  Returns false
+// if there is only one.
+static bool split(cpu_set_t *first, cpu_set_t *others)
+{
+	int cpu = 0;
+
+	*others = processors();
+	while (!CPU_ISSET(cpu, others))
+		cpu++;
+	CPU_CLR(cpu, others);
+	CPU_ZERO(first);
+	CPU_SET(cpu, first);
+	return CPU_COUNT(others) != 0;
+}
+
+// Refused processors are replaced by those noted, and refused once more by
+// those that the thread has.
+TEST(a_thread_keeps_processors_while_calls_are_refused, .n = 3)
+{
+	cpu_set_t all = processors(), first, others, now;
+	unsigned refusals = (unsigned)_i;
+
+	if (!split(&first, &others)) {
+		suite_skip("there is one processor", NULL);
+		return;
+	}
+	run_on(first);
+	oscall_note_nprocs(&others, sizeof others);
+	run_on(all);
+	fault_fail(OSCALL_AFFINITY, 1, refusals, EPERM);
+	errno = INJECTED;
+	oscall_thread_processors();
+	ck_assert_int_eq(errno, INJECTED);
+	check_counts(OSCALL_AFFINITY, refusals == 0 ? 1 : 2, refusals);
+	now = processors();
+	ck_assert(CPU_EQUAL(&now, refusals == 0	  ? &others
+				  : refusals == 1 ? &first
+						  : &all));
+}
+
+TEST(processors_that_are_not_known_are_not_used)
+{
+	cpu_set_t before = processors(), now;
+
+	fault_fail(OSCALL_AFFINITY, 1, 1, EPERM);
+	oscall_note_nprocs(NULL, 0);
+	ck_assert_uint_eq(oscall_noted_nprocs(), 0);
+	oscall_thread_processors();
+	check_counts(OSCALL_AFFINITY, 1, 1);
+	now = processors();
+	ck_assert(CPU_EQUAL(&before, &now));
 }

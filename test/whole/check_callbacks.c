@@ -624,6 +624,12 @@ static void in_ready(size_t n, void *arg)
 	hear_once();
 }
 
+static void in_thread(void *arg)
+{
+	(void)arg;
+	hear_once();
+}
+
 // by_oom needs more than the heap may have.
 static void by_oom(void)
 {
@@ -646,10 +652,24 @@ static void by_ready(void)
 	must(rt_gc());
 }
 
+// by_thread makes a heap that grows, and so a thread of the library.
+static void by_thread(void)
+{
+	rt_config c = heap_config(100);
+
+	must(rt_fini());
+	c.gc_threads = 1;
+	c.gc_period_s = UINT8_MAX;
+	c.gc_thread_start = in_thread;
+	setup_as(c);
+	ck_assert_ptr_nonnull(rt_alloc_noscan(5 << 20));
+}
+
 static const struct callback handlers[] = {
     {by_oom, DROPPING, "out-of-memory handler", (uintptr_t)in_oom, "\n"},
     {by_warning, DROPPING, "warn handler", (uintptr_t)in_warn, "\n"},
     {by_ready, DROPPING, "ready callback", (uintptr_t)in_ready, "\n"},
+    {by_thread, DROPPING, "thread callback", (uintptr_t)in_thread, "\n"},
 };
 
 GROUP(handlers, .setup = setup, .timeout = 60);

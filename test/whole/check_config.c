@@ -68,6 +68,10 @@ TEST(defaults_are_those_of_the_header)
 	ck_assert_uint_eq(config.guard_small, 0);
 	ck_assert_ptr_null(config.stack_format);
 	ck_assert_uint_eq(config.tracecheck, 0);
+	ck_assert_ptr_null(config.gc_affinity);
+	ck_assert_uint_eq(config.gc_affinity_size, 0);
+	ck_assert(!config.gc_thread_start);
+	ck_assert_ptr_null(config.gc_thread_arg);
 }
 
 TEST(init_writes_only_the_size_given)
@@ -234,6 +238,55 @@ TEST(half_a_field_is_not_read)
 		ck_assert_uint_eq(resolved.heap_min, n < sizeof config.heap_min
 							 ? 4 << 20
 							 : 123456);
+	}
+}
+
+static void ignore_thread(void *arg)
+{
+	(void)arg;
+}
+
+static const rt_value_format plain_format = RT_FORMAT_PLAIN;
+static const unsigned char one_processor = 1;
+
+// Structs that end inside a field, and which pointers are read from them.
+static const struct {
+	size_t offset;	   // of that field
+	int error;	   // a mask without its size is refused
+	unsigned pointers; // a bit for each
+} ends[] = {
+    {offsetof(rt_config, stack_format), RT_OK, 0},
+    {offsetof(rt_config, gc_affinity), RT_OK, 1},
+    {offsetof(rt_config, gc_affinity_size), RT_EINVAL, 0},
+    {offsetof(rt_config, gc_thread_start), RT_OK, 3},
+    {offsetof(rt_config, gc_thread_arg), RT_OK, 7},
+    {sizeof(rt_config), RT_OK, 15},
+};
+
+static unsigned pointers_read(void)
+{
+	return (unsigned)(resolved.stack_format == &plain_format) |
+	       (unsigned)(resolved.gc_affinity == &one_processor) << 1 |
+	       (unsigned)(resolved.gc_thread_start == ignore_thread) << 2 |
+	       (unsigned)(resolved.gc_thread_arg == &config) << 3;
+}
+
+TEST(half_a_pointer_is_not_read, .n = RT_ARRAY_LEN(ends))
+{
+	for (size_t n = 0; n < sizeof(void *); n++) {
+		rt_config_init(&config);
+		config.struct_size = ends[_i].offset + n;
+		config.stack_format = &plain_format;
+		config.gc_affinity = &one_processor;
+		config.gc_affinity_size = 1;
+		config.gc_thread_start = ignore_thread;
+		config.gc_thread_arg = &config;
+		if (config.struct_size > sizeof config)
+			return;
+		ck_assert_int_eq(settings_resolve(&config, &resolved),
+				 ends[_i].error);
+		if (ends[_i].error == RT_OK)
+			ck_assert_uint_eq(pointers_read(), ends[_i].pointers);
 	}
 }
 

@@ -3,19 +3,14 @@
 // the effects of the other fields are tested, or that they have none.
 #define _GNU_SOURCE 1
 
-#include <dirent.h>
-#include <pthread.h>
 #include <rt/rt.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "gc/cycle/scavenger.h"
-#include "gc/cycle/worker.h"
 #include "runtime/world/heapgauge.h"
 #include "runtime/os/nanotime.h"
 #include "runtime/world/proc.h"
@@ -358,6 +353,10 @@ static const struct elsewhere {
     ELSEWHERE(gc_period_s, "check_scavenger"),
     ELSEWHERE(cgroup, "check_cgroup; needs a container with a limit"),
     ELSEWHERE(spare, "only 0; check_config"),
+    ELSEWHERE(gc_affinity, "check_libthreads"),
+    ELSEWHERE(gc_affinity_size, "check_libthreads"),
+    ELSEWHERE(gc_thread_start, "check_libthreads"),
+    ELSEWHERE(gc_thread_arg, "check_libthreads"),
     ELSEWHERE(stack_format, "needs values on a stack; check_root_formats"),
 };
 
@@ -484,100 +483,6 @@ static void run_out(void)
 	ck_assert_ptr_nonnull(most);
 	ck_assert_ptr_null(rt_alloc_noscan_uninit(40 * MIB));
 	rt_keep_alive(most);
-}
-
-// ---- helpers ----
-
-enum { HELPERS = 2, MOST_THREADS = 64 };
-
-static uint32_t list_threads(pid_t *tids)
-{
-	DIR *dir = opendir("/proc/self/task");
-	const struct dirent *entry;
-	uint32_t n = 0;
-
-	ck_assert_ptr_nonnull(dir);
-	while ((entry = readdir(dir)) != NULL)
-		if (entry->d_name[0] != '.') {
-			ck_assert_uint_lt(n, MOST_THREADS);
-			tids[n++] = (pid_t)strtol(entry->d_name, NULL, 10);
-		}
-	closedir(dir);
-	return n;
-}
-
-static bool lists(const pid_t *tids, uint32_t n, pid_t tid)
-{
-	for (uint32_t i = 0; i < n; i++)
-		if (tids[i] == tid)
-			return true;
-	return false;
-}
-
-// stand_apart gives the calling thread one of its processors, and a priority
-// and a class that other threads do not have.
-static void stand_apart(void)
-{
-	const struct sched_param param = {0};
-	int nice_now = getpriority(PRIO_PROCESS, 0), last = CPU_SETSIZE - 1;
-	cpu_set_t all, one;
-
-	ck_assert_int_eq(sched_getaffinity(0, sizeof all, &all), 0);
-	while (!CPU_ISSET(last, &all))
-		last--;
-	CPU_ZERO(&one);
-	CPU_SET(last, &one);
-	ck_assert_int_eq(sched_setaffinity(0, sizeof one, &one), 0);
-	ck_assert_int_eq(sched_setscheduler(0, SCHED_BATCH, &param), 0);
-	ck_assert_int_eq(
-	    setpriority(PRIO_PROCESS, 0, nice_now < 17 ? nice_now + 3 : 19), 0);
-}
-
-static cpu_set_t usable; // of the thread that called rt_init
-
-// check_ordinary checks the scheduling of a thread that this one has made.
-static void check_ordinary(pid_t tid)
-{
-	cpu_set_t its;
-
-	ck_assert_int_eq(sched_getaffinity(tid, sizeof its, &its), 0);
-	ck_assert(CPU_EQUAL(&usable, &its));
-	ck_assert_int_eq(sched_getscheduler(tid), sched_getscheduler(0));
-	ck_assert_int_eq(getpriority(PRIO_PROCESS, (id_t)tid),
-			 getpriority(PRIO_PROCESS, 0));
-}
-
-static void *make_helpers(void *arg)
-{
-	pid_t before[MOST_THREADS], after[MOST_THREADS];
-	uint32_t nbefore, nafter, nhelpers = 0;
-
-	stand_apart();
-	ck_assert_int_eq(rt_thread_attach(0), RT_OK);
-	nbefore = list_threads(before);
-	worker_provide(proc_self(), true);
-	nafter = list_threads(after);
-	for (uint32_t i = 0; i < nafter; i++)
-		if (!lists(before, nbefore, after[i])) {
-			check_ordinary(after[i]);
-			nhelpers++;
-		}
-	ck_assert_uint_eq(nhelpers, HELPERS);
-	ck_assert_int_eq(rt_thread_detach(), RT_OK);
-	return arg;
-}
-
-// From the thread that makes them, helpers inherit the priority, but not the
-// processors.
-TEST(helpers_have_the_processors_of_rt_init)
-{
-	rt_config c = heap_config(HEAP_QUIET);
-
-	ck_assert_int_eq(sched_getaffinity(0, sizeof usable, &usable), 0);
-	c.max_procs = HELPERS + 1;
-	ck_assert_int_eq(rt_init(&c), RT_OK);
-	run_beside(make_helpers, NULL);
-	ck_assert_int_eq(rt_fini(), RT_OK);
 }
 
 // ---- handlers ----

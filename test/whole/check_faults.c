@@ -159,10 +159,20 @@ static bool granted(int error)
 	return error == RT_OK;
 }
 
+// on_thread meets a thread of the library, which has what was not refused.
+static void on_thread(void *arg)
+{
+	require(arg == kept && !rt_thread_self(), "a thread begins");
+}
+
 unsigned begin(void)
 {
+	static unsigned char any[128]; // a mask of processors
 	rt_config c = heap_config(HEAP_QUIET);
 
+	memset(any, 0xff, sizeof any);
+	c.gc_affinity = any;
+	c.gc_affinity_size = sizeof any;
 	c.max_heap = HEAP;
 	c.double_check = RT_CHECK_REPORT;
 	c.max_procs = processors;
@@ -172,6 +182,9 @@ unsigned begin(void)
 	c.guard_large = trial.scenario->guarded != 0;
 	c.guard_small = trial.scenario->guarded;
 	c.scavenge = trial.scenario->scavenges;
+	// Without a function a thread begins in another way.
+	c.gc_thread_start = c.scavenge ? NULL : on_thread;
+	c.gc_thread_arg = kept;
 	if (!have_heap)
 		have_heap = granted(rt_init(&c));
 	if (have_heap && !rt_thread_self())

@@ -15,6 +15,7 @@ static const char *const place_names[PLACES] = {
     "in a callback of a collection",
     "in a helper's callback",
     "in a no-GC stretch",
+    "in gc_thread_start",
 };
 
 enum { NOT_HERE = 1000 }; // no answer: the call cannot be made
@@ -77,7 +78,12 @@ rt_config config_of_test(void)
 
 void begin(void)
 {
-	heap_start(config_of_test());
+	begin_as(config_of_test());
+}
+
+void begin_as(rt_config c)
+{
+	heap_start(c);
 	object = rt_alloc(OBJECT);
 	stack = rt_stack_alloc(STACK);
 	ck_assert(object && stack);
@@ -404,10 +410,11 @@ static struct answers in_nogc(struct answers a, long answer)
 // Callbacks of a collection answer as the own stop does, or, in a helper, as an
 // unattached thread, unless CALLBACKS says otherwise.  In a no-GC stretch the
 // answer is that of an attached thread, unless in_nogc says otherwise, or
-// BLOCKS: a function that blocks or polls is refused there.
-#define ANSWERS(a, b, c, d, e) ((struct answers){{a, b, c, d, e, e, b, c}})
+// BLOCKS: a function that blocks or polls is refused there.  A thread of the
+// library that begins is not attached, and only ATTACHES differs.
+#define ANSWERS(a, b, c, d, e) ((struct answers){{a, b, c, d, e, e, b, c, b}})
 #define CALLBACKS(a, b, c, d, e, f, g)                                         \
-	((struct answers){{a, b, c, d, e, f, g, c}})
+	((struct answers){{a, b, c, d, e, f, g, c, b}})
 #define BLOCKS(answers) in_nogc(answers, RT_ESTATE)
 #define ANYWHERE(x) ANSWERS(x, x, x, x, x)
 #define ALLOCATES ANSWERS(NOTHING, NOTHING, SOME, NOTHING, NOTHING)
@@ -417,8 +424,9 @@ static struct answers in_nogc(struct answers a, long answer)
 #define NOT_IN_STOP ANSWERS(RT_OK, RT_OK, RT_OK, RT_OK, RT_EBUSY)
 #define FINDS ANSWERS(NOTHING, SOME, SOME, SOME, SOME)
 #define ATTACHES                                                               \
-	CALLBACKS(RT_ESTATE, NOT_HERE, RT_ESTATE, RT_ESTATE, RT_ESTATE,        \
-		  RT_EBUSY, RT_EBUSY)
+	((struct answers){{RT_ESTATE, NOT_HERE, RT_ESTATE, RT_ESTATE,          \
+			   RT_ESTATE, RT_EBUSY, RT_EBUSY, RT_ESTATE,           \
+			   RT_EBUSY}})
 #define REMOVES(x) CALLBACKS(RT_ESTATE, x, x, x, RT_EBUSY, RT_EBUSY, RT_EBUSY)
 #define LOOKS                                                                  \
 	BLOCKS(CALLBACKS(RT_ESTATE, RT_EPERM, RT_OK, RT_ESTATE, RT_OK,         \

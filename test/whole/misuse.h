@@ -25,6 +25,7 @@ enum place {
 	COLLECTING, // in a callback, on the thread that collects
 	HELPING,    // in a callback, on a helper
 	IN_NOGC,    // attached, in a no-GC stretch
+	BEGINNING,  // on a thread of the library, in gc_thread_start
 	PLACES,
 };
 
@@ -55,8 +56,9 @@ const char *with_number(const char *name, long n);
 // finish ends a test: every case is counted and none failed.
 void finish(unsigned at_least);
 
-// begin makes a heap as config_of_test says, and in it:
+// begin makes a heap as config_of_test says, begin_as one as c says, and in it:
 void begin(void);
+void begin_as(rt_config c);
 rt_config config_of_test(void);
 
 enum { OBJECT = 64, STACK = 4096 };

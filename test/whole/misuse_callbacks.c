@@ -1,9 +1,11 @@
 // Every public function, called from inside each callback of the host, gives
 // the answer that its header documents, waits for nothing, and leaves a whole
 // heap.
-#include "test/whole/misuse.h"
-
 #include "gc/mark/gain.h"
+#include "gc/cycle/worker.h"
+#include "gc/cycle/scavenger.h"
+
+#include "test/whole/misuse.h"
 
 static unsigned runs; // of run_doors
 
@@ -137,6 +139,32 @@ TEST(in_a_describe_callback)
 		       .describe = describe_doors));
 	must(rt_gc());
 	finish_run(2 * (DOORS - 5));
+}
+
+// ---- when a thread of the library begins ----
+
+static void start_doors(void *arg)
+{
+	JUDGE("in gc_thread_start", arg == words, 1);
+	JUDGE("in gc_thread_start", some(rt_thread_self()), NOTHING);
+	JUDGE("in gc_thread_start", tell_no_object(), NOTHING);
+	run_once(BEGINNING);
+}
+
+TEST(in_a_thread_that_begins, .n = 2)
+{
+	rt_config c = config_of_test();
+
+	c.max_procs = 2;
+	c.gc_period_s = 255; // so that growth makes the other thread
+	c.gc_thread_start = start_doors;
+	c.gc_thread_arg = words;
+	begin_as(c);
+	if (_i == 0)
+		worker_provide(proc_self(), true);
+	else
+		scavenger_grew(proc_self(), 64 << 20);
+	finish_run(2 * (DOORS - 1) + 3);
 }
 
 // ---- on a helper ----

@@ -70,6 +70,11 @@ static const struct config_case {
     SET(sweep, 3, RT_EINVAL),
     SET(gc_period_s, 0, RT_OK),
     SET(gc_period_s, 255, RT_OK),
+    SET(gc_affinity, 8, RT_EINVAL),	 // of no byte, so it is not read
+    SET(gc_affinity_size, 1, RT_EINVAL), // no mask
+    SET(gc_affinity_size, 1025, RT_EINVAL),
+    SET(gc_affinity_size, -1, RT_EINVAL),
+    SET(gc_thread_arg, 8, RT_OK), // is not read
     SET(max_procs, -1, RT_EINVAL),
     SET(max_procs, 1, RT_OK),
     SET(max_procs, 4096, RT_OK),

@@ -1,11 +1,9 @@
 // The thread that takes turns of the scavenger.
-#define _GNU_SOURCE // affinity
 #define RT_NO_INLINE_ALLOC
 #include "test/whole/scavenger.h"
 
 #include <dirent.h>
 #include <errno.h>
-#include <sched.h>
 #include <stdio.h>
 
 #include "test/harness/await.h"
@@ -251,61 +249,4 @@ TEST(the_end_of_the_heap_ends_it)
 		await_none();
 		free(objects);
 	}
-}
-
-static void *make_apart(void *arg)
-{
-	const struct sched_param param = {0};
-	cpu_set_t one;
-
-	CPU_ZERO(&one);
-	CPU_SET(sched_getcpu(), &one);
-	ck_assert_int_eq(sched_setaffinity(0, sizeof one, &one), 0);
-	ck_assert_int_eq(sched_setscheduler(0, SCHED_BATCH, &param), 0);
-	must(rt_thread_attach(RT_THREAD_EXACT));
-	make_garbage();
-	must(rt_thread_detach());
-	return arg;
-}
-
-// await_ordinary waits until a thread has default scheduling.
-static void await_ordinary(pid_t tid)
-{
-	uint64_t end = nanotime() + AWAIT_SECONDS * SECOND;
-
-	while (sched_getscheduler(tid) != SCHED_OTHER) {
-		ck_assert_msg(nanotime() < end, "it keeps its scheduling");
-		oscall_yield();
-	}
-}
-
-// Whichever thread makes the scavenger, it has the processors that rt_init
-// found.
-TEST(it_has_the_processors_of_rt_init)
-{
-	cpu_set_t all, its;
-	struct dirent *entry;
-	unsigned found = 0;
-	DIR *dir;
-
-	ck_assert_int_eq(sched_getaffinity(0, sizeof all, &all), 0);
-	begin_as(with_thread());
-	run_beside(make_apart, NULL);
-	ck_assert(runs());
-	dir = opendir("/proc/self/task");
-	ck_assert_ptr_nonnull(dir);
-	while ((entry = readdir(dir)) != NULL) {
-		pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
-
-		// The thread that was joined may still be listed.
-		if (!is_scavenger(entry->d_name))
-			continue;
-		ck_assert_int_eq(sched_getaffinity(tid, sizeof its, &its), 0);
-		// It changes that when its maker no longer waits for it.
-		await_ordinary(tid);
-		ck_assert(CPU_EQUAL(&all, &its));
-		found++;
-	}
-	closedir(dir);
-	ck_assert_uint_eq(found, 1);
 }
