@@ -371,8 +371,11 @@ typedef struct rt_config {
 	 * Seconds without a collection, and without allocations of 1 percent of
 	 * the heap goal, after which the host counts as idle, 0 to 255.  Then
 	 * the thread of scavenge releases all free pages, with 5 percent of
-	 * processor time.  Allocations without a collection may be noticed only
-	 * when that time is over; then it begins again.  Default 5.  0: never.
+	 * processor time, including those that threads in blocking regions have
+	 * set aside.  A thread that leaves its region meanwhile may wait for
+	 * some microseconds.  Allocations without a collection may be noticed
+	 * only when that time is over; then it begins again.  Default 5.  0:
+	 * never.
 	 */
 	uint8_t idle_s;
 
