@@ -326,9 +326,11 @@ typedef struct rt_config {
 	 *
 	 * 0: none; no file is read.
 	 * 1: the limit of processor time, in processors and rounded up, bounds
-	 * the helper threads as max_procs does.  It is read when the first of
-	 * them is made.  rt_config.max_procs does not change.  gc_cpu_limit
-	 * counts so many processors from then on.
+	 * the helper threads as max_procs does.  It is read when the first
+	 * thread of the library is made, or before the first collection that
+	 * may be for a limit, so also with gc_threads 0.  rt_config.max_procs
+	 * does not change.  gc_cpu_limit counts so many processors from then
+	 * on.
 	 * 2: as 1, and rt_init reads the memory limit: the heap's memory limit
 	 * is memory_limit, or 90 percent of the group's if that is less.  Later
 	 * changes of the group's limit have no effect.
