@@ -149,6 +149,14 @@ RT_INLINE bool pacer_for_limit(uint64_t used)
 	return used < pacer.unlimited;
 }
 
+// pacer_has_limit tells whether there is a memory limit or a limit of the heap.
+// Any thread may call it.
+RT_INLINE bool pacer_has_limit(void)
+{
+	return atomic_u64_load_relaxed(&pacer.limit) != PACER_NO_LIMIT ||
+	       atomic_u64_load_relaxed(&pacer.heap_max) != 0;
+}
+
 // pacer_swept computes the goal anew after a sweep beside the threads, which
 // has freed bytes of pages and of objects.  The goal before was at most this
 // one: less counted as held, and what had died counted against the memory

@@ -4,6 +4,7 @@
 #include "runtime/os/oscall.h"
 #include "runtime/os/settings.h"
 #include "runtime/world/gcstats.h"
+#include "runtime/spans/mcache.h"
 #include "gc/cycle/pacer.h"
 #include "gc/cycle/libthread.h"
 
@@ -32,6 +33,29 @@ static struct scavgoal_seen see(void)
 	};
 }
 
+// note_step adds a step to the batch: the bytes that it released, and the CPU
+// time of this thread before.  Without a clock it counts for worth bytes.
+static void note_step(struct scavturn *s, uint64_t released, uint64_t worth,
+		      uint64_t before)
+{
+	uint64_t cpu = gcstats_scavenged(GCSTATS_BACKGROUND, released, before);
+
+	scavpace_add(&s->pace, worth, cpu, sysmem_page_size());
+}
+
+// flush_waiting frees the pages in the caches of threads that wait.  They have
+// taken these since the last collection, which has flushed every cache.
+static void flush_waiting(struct scavturn *s, struct rt_proc *p)
+{
+	uint64_t before = oscall_thread_cpu(0);
+
+	for (struct rt_proc *q = proc_first(); q; q = proc_next(q)) {
+		mcache_flush_pages_blocked(q);
+		libthread_poll(p);
+	}
+	note_step(s, 0, sysmem_page_size(), before);
+}
+
 static void begin_pass(struct scavturn *s, bool idle)
 {
 	// The pass may miss what is freed from now on.
@@ -51,7 +75,7 @@ void scavturn_init(struct scavturn *s, uint32_t nprocs, uint64_t now)
 }
 
 // note_activity begins the pass that suits what the program does.
-static void note_activity(struct scavturn *s, uint64_t now)
+static void note_activity(struct scavturn *s, struct rt_proc *p, uint64_t now)
 {
 	struct scavgoal_seen seen = see();
 
@@ -64,6 +88,7 @@ static void note_activity(struct scavturn *s, uint64_t now)
 		begin_pass(s, false);
 	} else if (!s->idle && settings.idle_s != 0 &&
 		   base_sub_sat(now, s->since) >= idle_ns()) {
+		flush_waiting(s, p);
 		begin_pass(s, true);
 	} else if (seen.frees != s->seen.frees) {
 		// The pass may be below what was freed.
@@ -87,16 +112,6 @@ static struct retained look(void)
 	r.all = heapstats_retained(&t);
 	r.free = r.all - t.in_heap;
 	return r;
-}
-
-// note_step adds a step to the batch: the bytes that it released, and the CPU
-// time of this thread before.  Without a clock it counts for worth bytes.
-static void note_step(struct scavturn *s, uint64_t released, uint64_t worth,
-		      uint64_t before)
-{
-	uint64_t cpu = gcstats_scavenged(GCSTATS_BACKGROUND, released, before);
-
-	scavpace_add(&s->pace, worth, cpu, sysmem_page_size());
 }
 
 // step releases up to most bytes.  Returns the bytes released.
@@ -174,7 +189,7 @@ struct scavturn_next scavturn_run(struct scavturn *s, struct rt_proc *p,
 	struct retained r;
 	uint64_t most;
 
-	note_activity(s, now);
+	note_activity(s, p, now);
 	r = look();
 	most = s->idle ? r.free : scavgoal_too_much(r.all);
 	if (!work(s, p, most))

@@ -12,6 +12,12 @@
 // the pass has reached.  So a new pass begins when 4 MiB were freed by hand.
 // Frees by hand do not count as activity: an idle program stays idle.
 //
+// Pages in the cache of a P look allocated.  A collection flushes every cache,
+// but a thread that has allocated since then, and now waits, would keep up to
+// 512 KiB.  So when a program becomes idle, the turn first flushes the caches
+// of all threads that are blocked (proc_claim).  A thread that runs keeps its
+// own.
+//
 // A pass ends when the system refuses SCAVENGE_REFUSALS releases in a row.
 // After such a pass, and after one that was refused all that it tried, the
 // thread does not wait for an idle program: that pass would be refused as well.

@@ -39,13 +39,19 @@ static uint32_t most(void)
 				  processors() - 1);
 }
 
+bool worker_knows_processors(void)
+{
+	return settings.cgroup == 0 ||
+	       atomic_u32_load_relaxed(&workers.cpus) != 0;
+}
+
 // read_limit reads the limit of processor time, once in the life of a heap.  If
 // another thread forks meanwhile, the child has the open file, too.
 static void read_limit(void)
 {
 	struct cgroup c;
 
-	if (settings.cgroup == 0 || atomic_u32_load_relaxed(&workers.cpus) != 0)
+	if (worker_knows_processors())
 		return;
 	cgroup_self(&c);
 	atomic_u32_store_relaxed(

@@ -69,6 +69,9 @@ void worker_advise(void);
 // must be blocked.
 uint32_t worker_processors(void);
 
+// worker_knows_processors tells whether worker_processors reads no file.
+bool worker_knows_processors(void);
+
 // worker_check returns NULL if all invariants of a record hold, otherwise what
 // does not.  The caller must own it, or have stopped the world while no thread
 // makes helpers.  Debug builds call it when a helper was started.

@@ -303,12 +303,27 @@ RT_INLINE uint64_t used(void)
 			  gauge_load(&gauges.external));
 }
 
+// learn_processors reads the limit of processor time before the limiter first
+// decides about a collection for a limit.  A stop must not wait for this thread
+// while it reads files.
+static void learn_processors(struct rt_proc *p)
+{
+	if (!pacer_has_limit() || worker_knows_processors())
+		return;
+	context_save(&p->context.frame);
+	proc_block(p);
+	worker_processors();
+	proc_unblock(p);
+	context_keep();
+}
+
 // collect_due sweeps the rest first: only then the goal is the right one, and
 // it may be higher.
 static RT_NOINLINE void collect_due(struct rt_proc *p)
 {
 	if (door_nogc())
 		return;
+	learn_processors(p);
 	slices_rest(rt_thread_tls);
 	if (pacer_due(used()) && !pacer_put_off(used(), gcstats_cpu()))
 		supply_collect(p, ASK_DUE);

@@ -339,9 +339,11 @@ typedef struct rt_config {
 	 *
 	 * 0: none; no file is read.
 	 * 1: the limit of processor time, in processors and rounded up, bounds
-	 * the helper threads as max_procs does.  It is read when the first of
-	 * them is made.  rt_config.max_procs does not change.  gc_cpu_limit
-	 * counts so many processors from then on.
+	 * the helper threads as max_procs does.  It is read when the first
+	 * thread of the library is made, or before the first collection that
+	 * may be for a limit, so also with gc_threads 0.  rt_config.max_procs
+	 * does not change.  gc_cpu_limit counts so many processors from then
+	 * on.
 	 * 2: as 1, and rt_init reads the memory limit: the heap's memory limit
 	 * is memory_limit, or 90 percent of the group's if that is less.  Later
 	 * changes of the group's limit have no effect.
@@ -385,8 +387,11 @@ typedef struct rt_config {
 	 * Seconds without a collection, and without allocations of 1 percent of
 	 * the heap goal, after which the host counts as idle, 0 to 255.  Then
 	 * the thread of scavenge releases all free pages, with 5 percent of
-	 * processor time.  Allocations without a collection may be noticed only
-	 * when that time is over; then it begins again.  Default 5.  0: never.
+	 * processor time, including those that threads in blocking regions have
+	 * set aside.  A thread that leaves its region meanwhile may wait for
+	 * some microseconds.  Allocations without a collection may be noticed
+	 * only when that time is over; then it begins again.  Default 5.  0:
+	 * never.
 	 */
 	uint8_t idle_s;
 

@@ -42,6 +42,7 @@
 	X(PROC_BLOCK_DONE)     /* is BLOCKED, and knows whether to tell */     \
 	X(PROC_UNBLOCK)	       /* is BLOCKED, will be RUNNING */               \
 	X(PROC_UNBLOCK_STOP)   /* has found STOP, and read the gate */         \
+	X(PROC_CLAIM)	       /* has another thread's P, and the lock */      \
 	X(PROC_STOP_ALL)       /* will ask a P to stop */                      \
 	X(PROC_STOP_ALL_ASKED) /* has asked all, will count those that ran */  \
 	X(PROC_START_ALL)      /* has lowered the hint, will clear STOP */     \

@@ -99,8 +99,8 @@ void pagecache_keep(struct pagecache *c, struct pagealloc *pa, unsigned npages,
 void pagecache_flush(struct pagecache *c, struct pagealloc *pa);
 
 // pagecache_check returns NULL if all invariants of a cache hold, otherwise
-// what does not.  The caller must be its owner, or the owner must be stopped.
-// Debug builds call it at each change.
+// what does not.  The caller must own it, or its owner must be stopped.  Debug
+// builds call it at each change.
 const char *pagecache_check(const struct pagecache *c);
 
 #endif

@@ -670,6 +670,18 @@ void mcache_flush_pages_all(void)
 	}
 }
 
+void mcache_flush_pages_blocked(struct rt_proc *p)
+{
+	struct rt_mcache *mc;
+
+	if (!proc_claim(p))
+		return;
+	mc = mcache_of(p);
+	if (mc)
+		mheap_cache_flush(&mc->heap);
+	proc_release(p);
+}
+
 // ---- invariants ----
 
 // check_run checks that the run of a slot is inside the cached span, or empty.

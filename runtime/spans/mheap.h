@@ -181,7 +181,7 @@ RT_INLINE bool mheap_taken_much(void)
 }
 
 // mheap_cache_flush frees the pages and mspans of a P's cache.  The caller must
-// be its owner, or the owner must be stopped.
+// be its owner or have claimed that P, or the owner must be stopped.
 void mheap_cache_flush(struct mheap_cache *cache);
 
 // mheap_chunk_pages copies the bitmap of a chunk's allocated pages.  The copy
@@ -207,8 +207,8 @@ struct mspan *mheap_next_span(uint64_t *page);
 const char *mheap_check(const struct mheap *h);
 
 // mheap_cache_check returns NULL if all invariants of a P's cache hold,
-// otherwise what does not.  The caller must be its owner, or the owner must be
-// stopped.  Debug builds call it at each change.
+// otherwise what does not.  The caller is as for mheap_cache_flush.  Debug
+// builds call it at each change.
 const char *mheap_cache_check(const struct mheap_cache *cache);
 
 #endif

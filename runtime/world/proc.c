@@ -310,8 +310,9 @@ void proc_block(struct rt_proc *p)
 	lockrank_none();
 	RT_ASSERT(!proc_in_nogc(rt_thread_tls));
 	schedpoint(SCHED_PROC_BLOCK);
-	// The release half pairs with the acquire half in proc_stop_all: all
-	// that this thread did is visible to a stopper that finds it blocked.
+	// The release half pairs with the acquire halves in proc_stop_all and
+	// proc_claim: all that this thread did is visible to a stopper or a
+	// claimer that finds it blocked.
 	do
 		old = atomic_u32_load_relaxed(&p->state);
 	while (!atomic_u32_cas_seqcst(&p->state, old,
@@ -323,14 +324,22 @@ void proc_block(struct rt_proc *p)
 		proc_stopped(p);
 }
 
+// await_claim waits for the end of a claim.
+static void await_claim(void)
+{
+	mutex_lock(&procs.lock);
+	mutex_unlock(&procs.lock);
+}
+
 void proc_unblock(struct rt_proc *p)
 {
 	for (;;) {
 		uint32_t gate;
 
 		schedpoint(SCHED_PROC_UNBLOCK);
-		// The acquire half pairs with the release in proc_start_all:
-		// what the stopper did is visible here.
+		// The acquire half pairs with the releases in proc_start_all
+		// and proc_release: what the stopper or the claimer did is
+		// visible here.
 		if (atomic_u32_cas_seqcst(&p->state, PROC_BLOCKED,
 					  PROC_RUNNING))
 			return;
@@ -340,7 +349,7 @@ void proc_unblock(struct rt_proc *p)
 		if (gate % 2 != 0)
 			gate_wait(gate);
 		else
-			atomic_pause();
+			await_claim(); // or the stop has just ended
 	}
 }
 
@@ -350,6 +359,31 @@ void proc_park(struct rt_proc *p)
 	proc_block(p);
 	proc_unblock(p);
 	context_keep();
+}
+
+bool proc_claim(struct rt_proc *p)
+{
+	uint32_t old;
+
+	mutex_lock(&procs.lock);
+	do {
+		old = atomic_u32_load_relaxed(&p->state);
+		if ((old & PROC_STATE) != PROC_BLOCKED) {
+			mutex_unlock(&procs.lock);
+			return false;
+		}
+		// The acquire half pairs with the release half in proc_block.
+	} while (!atomic_u32_cas_seqcst(&p->state, old, old | PROC_CLAIMED));
+	schedpoint(SCHED_PROC_CLAIM);
+	return true;
+}
+
+void proc_release(struct rt_proc *p)
+{
+	RT_ASSERT(mutex_held(&procs.lock));
+	// The release half pairs with the acquire half in proc_unblock.
+	atomic_u32_and_seqcst(&p->state, ~(uint32_t)PROC_CLAIMED);
+	mutex_unlock(&procs.lock);
 }
 
 // thread_set_pending sets the byte that polls read.  The acquire pairs with the

@@ -21,11 +21,21 @@
 //
 //                 by its thread                      by the stopper
 //   RUNNING  -> BLOCKED    proc_block
-//   BLOCKED  -> RUNNING    proc_unblock, no STOP
+//   BLOCKED  -> RUNNING    proc_unblock, no STOP, no CLAIMED
 //   x        -> x|STOP                               proc_stop_all
 //   x|STOP   -> x                                    proc_start_all
 //   FREE     -> RUNNING    proc_attach, under procs.lock, gate open
 //   BLOCKED  -> FREE       proc_detach, under procs.lock, gate open
+//
+// and, by a thread that has another P, under procs.lock:
+//   BLOCKED  -> BLOCKED|CLAIMED  proc_claim
+//   x|CLAIMED -> x               proc_release
+//
+// Claims.  A thread that runs may claim the P of one that is blocked, and then
+// owns what that P's thread owns.  PROC_CLAIMED says so, and the claimer holds
+// procs.lock.  The blocked thread becomes RUNNING only without that bit, and
+// waits for the lock.  A stop can ask the P meanwhile, but is not complete
+// before the claimer has stopped, which it does not while it has a claim.
 //
 // The gate: attach and detach wait while a stop lasts.  A thread that attaches
 // waits without a P, one that detaches waits as blocked.  Threads that wait for
@@ -36,17 +46,18 @@
 // The table says which pairs of operations by different threads need exclusion
 // from outside (X), and which do not (-).  "thread" is proc_set_thread, "block"
 // all of proc_block, proc_unblock and proc_park, "walk" proc_first and
-// proc_next, "stop" all from proc_stop_all to proc_start_all, "reset"
-// proc_reset and proc_fork_child:
+// proc_next, "claim" all from proc_claim to proc_release, "stop" all from
+// proc_stop_all to proc_start_all, "reset" proc_reset and proc_fork_child:
 //
-//            attach  detach  thread  block  walk  stop  reset
-//   attach     -       -       -       -     -     -      X
-//   detach     -       -       -       -     -     -      X
-//   thread     -       -       -       -     -     -      X
-//   block      -       -       -       -     -     -      X
-//   walk       -       -       -       -     -     -      X
-//   stop       -       -       -       -     -     X      X
-//   reset      X       X       X       X     X     X      X
+//            attach  detach  thread  block  walk  claim  stop  reset
+//   attach     -       -       -       -     -      -     -      X
+//   detach     -       -       -       -     -      -     -      X
+//   thread     -       -       -       -     -      -     -      X
+//   block      -       -       -       -     -      -     -      X
+//   walk       -       -       -       -     -      -     -      X
+//   claim      -       -       -       -     -      -     -      X
+//   stop       -       -       -       -     -      -     X      X
+//   reset      X       X       X       X     X      X     X      X
 //
 // For one P only its own thread detaches, sets the thread block, blocks and
 // unblocks.  The right to stop the world (stw.h) excludes two stops.  During a
@@ -66,6 +77,7 @@ enum {
 	PROC_BLOCKED = 2, // its thread has promised not to
 	PROC_STATE = 3,	  // mask
 	PROC_STOP = 4,	  // a stopper waits for it, or has stopped it
+	PROC_CLAIMED = 8, // another thread has it; procs.lock
 
 	PROC_HELPER = 1 << 30, // flag: P of a helper thread, not of the host's
 
@@ -95,7 +107,7 @@ struct rt_proc {
 };
 
 struct procs {
-	struct mutex lock;    // attach, detach, threads, closing of the gate
+	struct mutex lock; // attach, detach, threads, claims, closing of gate
 	atomic_ptr first;     // newest attached P; lock, live readers
 	struct rt_proc *free; // records without a thread; lock
 	uint32_t count;	      // Ps in the list; lock
@@ -189,7 +201,8 @@ void proc_detach(struct rt_proc *p);
 // hold no lock, and must not be in a no-GC stretch.
 void proc_block(struct rt_proc *p);
 
-// proc_unblock returns when the thread may run: at once, or after the stop.
+// proc_unblock returns when the thread may run: at once, or after the stop or
+// the claim.
 void proc_unblock(struct rt_proc *p);
 
 // proc_wanted tells whether a stopper waits for p.  The acquire pairs with the
@@ -201,6 +214,14 @@ RT_INLINE bool proc_wanted(const struct rt_proc *p)
 
 // proc_park saves the context and parks while a stop is wanted.
 void proc_park(struct rt_proc *p);
+
+// proc_claim claims the P of a thread that is blocked.  Returns false if it is
+// not.  Until proc_release the caller owns what that thread owns, and holds
+// procs.lock: it must not block, and should be quick.  p may be any record of
+// a walk.  The caller must be running, with a P of its own, and the world must
+// run.
+bool proc_claim(struct rt_proc *p);
+void proc_release(struct rt_proc *p);
 
 // ---- for the stopper (stw) ----
 

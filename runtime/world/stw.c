@@ -34,7 +34,7 @@ void stw_acquire(struct rt_proc *self)
 	}
 	sema_acquire(&world.sema);
 	if (self)
-		proc_unblock(self); // at once: only self may stop the world now
+		proc_unblock(self); // only self may stop the world now
 	context_keep();
 }
 

@@ -18,7 +18,7 @@
 set -u
 srcdir=${srcdir:-${top_srcdir:-.}}
 models=$srcdir/test/models
-memory=1024 # MiB that one search may take; the largest needs 840
+memory=1024 # MiB that one search may take; the largest needs 930
 
 # side_by_side prints how many searches may run at once: one on each processor,
 # as long as there is memory for each.

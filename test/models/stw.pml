@@ -4,7 +4,7 @@
 // attach_undo of gc/host/attach.c.  Two hosts attach, touch the heap, poll,
 // enter regions and detach; their records are used again.  One of them is in a
 // no-GC stretch for a while (rt_nogc_enter).  Two threads stop the world, one
-// with P 0, one without a P.
+// with P 0, one without a P.  The other host claims a P that is blocked.
 //
 // A host may in the end compute for ever and only poll.  So a stop without a
 // hint, and a sleep that no thread ends, are states without a way out, which
@@ -36,6 +36,10 @@
 // mutant GATE_FIRST: the gate opens before STOP is cleared
 // mutant THREAD_UNLOCKED: a thread block is freed without procs.lock
 // mutant NOTE_KEPT: the note stays woken from the previous stop
+// mutant CLAIM_RUNNING: a claim does not look whether the P is blocked
+// mutant CLAIM_UNLOCKED: a P is claimed without procs.lock
+// mutant CLAIM_UNSEEN: leaving a region does not look at CLAIMED
+// mutant CLAIM_BLOCKED: a claimer is blocked before it has released the P
 // mutant STRETCH_POLLS: a poll parks inside a no-GC stretch
 // mutant STRETCH_BLOCKS: a region may begin inside a no-GC stretch
 // mutant STRETCH_FORGETS: a poll inside a no-GC stretch lowers the hint
@@ -50,10 +54,12 @@
 #define RUNNING 1
 #define BLOCKED 2
 
-// struct rt_proc; state is split into what the thread does and PROC_STOP.
+// struct rt_proc; state is split into what the thread does, PROC_STOP and
+// PROC_CLAIMED.
 byte state[RECORDS];
 bool stop[RECORDS];
 byte thread[RECORDS] = NONE; // NONE: NULL
+byte claimed = NONE;	     // the P with PROC_CLAIMED
 bool wanted[RECORDS];	     // local to proc_block: STOP was set
 
 // struct procs.
@@ -216,8 +222,14 @@ inline proc_block(p)
 	fi
 }
 
-// proc_unblock: becomes RUNNING only by finding STOP clear.
-// C: proc_unblock
+#ifdef CLAIM_UNSEEN
+#define CLAIMED(p) false
+#else
+#define CLAIMED(p) (claimed == p)
+#endif
+
+// proc_unblock: becomes RUNNING only by finding STOP and CLAIMED clear.
+// C: proc_unblock, await_claim
 // at: PROC_UNBLOCK, PROC_UNBLOCK_STOP
 inline proc_unblock(tid, p, seen)
 {
@@ -229,13 +241,13 @@ inline proc_unblock(tid, p, seen)
 #else
 #ifdef UNBLOCK_IN_TWO
 		if
-		:: !stop[p] -> state[p] = RUNNING; break
+		:: !stop[p] && !CLAIMED(p) -> state[p] = RUNNING; break
 		:: else
 		fi;
 #else
 		atomic {
 			if
-			:: !stop[p] -> state[p] = RUNNING; break
+			:: !stop[p] && !CLAIMED(p) -> state[p] = RUNNING; break
 			:: else
 			fi
 		}
@@ -243,11 +255,61 @@ inline proc_unblock(tid, p, seen)
 		seen = gate;
 		if
 		:: seen % 2 == 1 -> gate_wait(tid, seen)
-		:: else -> // atomic_pause
-			atomic { gate != seen || !stop[p] -> seen = 0 }
+		:: else -> // await_claim
+			atomic {
+				!lock && (gate != seen || !stop[p]) -> seen = 0
+			}
 		fi
 #endif
 	od
+}
+
+// A thread that runs, with P p, claims another and uses what that P's thread
+// owns.
+// C: proc_claim, proc_release
+// at: PROC_CLAIM
+inline claim(p, q)
+{
+	// A step that comes between the lock and the compare and swap could
+	// have come before both.
+	atomic {
+#ifndef CLAIM_UNLOCKED
+		!lock -> lock = true;
+#endif
+		if
+		:: q = 0
+		:: q = 1
+		:: q = 2
+		fi;
+		if
+#ifdef CLAIM_RUNNING
+		:: q != p && state[q] != FREE -> claimed = q
+#else
+		:: q != p && state[q] == BLOCKED -> claimed = q
+#endif
+		:: else
+		fi
+	}
+#ifdef CLAIM_BLOCKED
+	proc_block(p);
+#endif
+	if
+	:: claimed != NONE ->
+		atomic {
+			assert(state[q] == BLOCKED);
+			assert(stopped == 0);
+			claimed = NONE;
+			q = 0
+		}
+	:: else -> q = 0
+	fi;
+#ifndef CLAIM_UNLOCKED
+	lock = false;
+#endif
+#ifdef CLAIM_BLOCKED
+	proc_unblock(1, p, q);
+#endif
+	skip
 }
 
 // thread_set_pending.
@@ -411,9 +473,13 @@ inline worldsema_acquire(self, ticket)
 		if
 #ifndef SEMA_RUNNING
 		:: self != NONE ->
-			// proc_unblock, at once: only this thread may stop
-			// others.
-			atomic { assert(!stop[self]); state[self] = RUNNING }
+			// proc_unblock, when a claim is over: only this thread
+			// may stop others.
+			atomic {
+				!CLAIMED(self) ->
+					assert(!stop[self]);
+					state[self] = RUNNING
+			}
 #endif
 		:: else
 		fi
@@ -441,6 +507,7 @@ inline stop_and_start(self, p, t, n)
 		assert(stop_wait == 0);
 		assert(stopped == 0);
 		assert(!nogc);
+		assert(claimed == NONE);
 		stopped++;
 		for (p : 0 .. RECORDS - 1) {
 			assert(p == self || state[p] != RUNNING)
@@ -548,6 +615,7 @@ proctype Host(byte tid)
 	:: true -> goto leave
 	:: tid == 0 -> goto region // rt_blocking_enter; one host is enough
 	:: tid == 0 -> stretch(tid, p, seen); goto leave
+	:: tid == 1 -> goto region
 	:: true			   // compute for ever, and poll
 	fi;
 end_computing:
@@ -565,6 +633,7 @@ region:
 	if
 	:: goto end_computing
 	:: tid == 0
+	:: tid == 1 -> claim(p, seen)
 	fi;
 leave:
 	// attach_undo: proc_set_thread, mcache_delete, proc_detach.

@@ -63,6 +63,7 @@ runtime/world/proc proc_delist 1
 runtime/world/proc proc_set_thread 1
 runtime/world/proc proc_stopped 1
 runtime/world/proc proc_block 1
+runtime/world/proc proc_release 1
 runtime/pages/arena arena_grow 1
 runtime/pages/arena arena_publish 2
 runtime/pages/arena arena_withdraw 2
@@ -99,6 +100,7 @@ runtime/os/lock sema_serves 1
 runtime/os/lfstack lfstack_pop 1
 runtime/world/proc lock_open_gate 1
 runtime/world/proc proc_unblock 2
+runtime/world/proc proc_claim 1
 runtime/world/proc proc_wait_all 1
 runtime/world/proc thread_set_pending 1
 runtime/spans/object object_find 1

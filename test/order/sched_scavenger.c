@@ -8,7 +8,9 @@
 #include <unistd.h>
 
 #include "runtime/os/settings.h"
+#include "runtime/spans/mcache.h"
 #include "gc/cycle/scavenger.h"
+#include "gc/cycle/scavturn.h"
 #include "test/harness/fault.h"
 #include "test/harness/heap.h"
 #include "test/harness/process.h"
@@ -580,4 +582,135 @@ TEST(a_sweep_does_not_end_its_pause)
 	host_unblock();
 	heap_healthy();
 	must(rt_fini());
+}
+
+// ---- the caches of threads that wait ----
+
+#define SECOND UINT64_C(1000000000)
+
+static struct {
+	const struct rt_mcache *mc;
+	atomic_u32 here, go;
+	bool flushed; // when it left its region
+} waiter;
+
+// begin_turns makes a heap with free pages, whose turns a hand takes.
+static void begin_turns(void)
+{
+	rt_config c = heap_config(HEAP_QUIET);
+
+	c.no_attach = 1;
+	c.gc_threads = 0;
+	heap_start(c);
+	host_attach();
+	must(rt_roots_add(objects, objects + OBJECTS, RT_ROOT_EXACT));
+	ck_assert(make_garbage());
+}
+
+// wait_in_region is for a hand.  It has pages in its cache and waits.
+static void wait_in_region(void)
+{
+	const struct pagecache *c;
+
+	host_attach();
+	waiter.mc = rt_thread_tls->mc;
+	c = &waiter.mc->heap.pages;
+	for (unsigned i = 0; i < 128 || pagecache_empty(c); i++)
+		ck_assert_ptr_nonnull(rt_alloc_noscan(OBJECT));
+	host_block();
+	atomic_u32_store_release(&waiter.here, 1);
+	await_at_least(&waiter.go, 1);
+	host_unblock();
+	waiter.flushed = pagecache_empty(c);
+	ck_assert_ptr_nonnull(rt_alloc_noscan(OBJECT));
+	host_detach();
+}
+
+// turn_idle is for a hand.  It does what the scavenger does when the program
+// becomes idle.
+static void turn_idle(void)
+{
+	struct scavturn turn;
+
+	host_attach();
+	scavturn_init(&turn, 1, SECOND);
+	while (scavturn_run(&turn, proc_self(), 1000 * SECOND).sleep ==
+	       SCAVTURN_PAUSE)
+		scavturn_slept(&turn, SECOND, 2 * SECOND);
+	ck_assert(turn.idle);
+	host_detach();
+}
+
+// begin_flush makes the maker hold the claim on the P of other, which waits in
+// a region.
+static void begin_flush(void)
+{
+	host_block();
+	hand_start(&other, wait_in_region);
+	await_at_least(&waiter.here, 1);
+	hold_at(SCHED_PROC_CLAIM, &maker, turn_idle);
+	ck_assert(!pagecache_empty(&waiter.mc->heap.pages));
+}
+
+static void end_flush(void)
+{
+	atomic_u32_store_release(&waiter.go, 1);
+	hand_end(&other);
+	ck_assert(waiter.flushed);
+	host_unblock();
+	heap_healthy();
+	must(rt_fini());
+}
+
+GROUP(caches, .setup = begin_turns, .timeout = 2 * AWAIT_SECONDS);
+
+TEST(a_thread_runs_again_when_its_cache_is_flushed)
+{
+	begin_flush();
+	schedpoint_hold(SCHED_MUTEX_SLEEP);
+	atomic_u32_store_release(&waiter.go, 1);
+	await_held(SCHED_MUTEX_SLEEP);
+	schedpoint_release(SCHED_MUTEX_SLEEP);
+	ck_assert(!pagecache_empty(&waiter.mc->heap.pages));
+	let_end(SCHED_PROC_CLAIM, &maker);
+	end_flush();
+}
+
+static void meet_none(void)
+{
+	stop();
+	for (const struct rt_proc *p = proc_first(); p; p = proc_next(p))
+		ck_assert_uint_eq(atomic_u32_load_relaxed(&p->state),
+				  PROC_BLOCKED | PROC_STOP);
+	ck_assert(pagecache_empty(&waiter.mc->heap.pages));
+	start();
+}
+
+static void fork_alone(void)
+{
+	struct rt_verify v;
+
+	if (!process_forked())
+		return;
+	expect(rt_thread_attach(RT_THREAD_EXACT) == RT_OK);
+	expect(rt_heap_verify(&v) == RT_OK && v.errors == 0);
+	expect(make_garbage());
+	expect(rt_heap_verify(&v) == RT_OK && v.errors == 0);
+	expect(rt_fini() == RT_OK);
+	process_end(true);
+}
+
+static struct hand stopper;
+static void (*const meet[])(void) = {meet_none, fork_alone};
+
+// A stop waits until the cache is flushed.  So no stop and no fork meets a
+// cache in the hands of another thread.
+TEST(a_stop_waits_for_a_flush, .n = RT_ARRAY_LEN(meet))
+{
+	begin_flush();
+	hold_at(SCHED_MUTEX_SLEEP, &stopper, meet[_i]);
+	schedpoint_release(SCHED_MUTEX_SLEEP);
+	let_end(SCHED_PROC_CLAIM, &maker);
+	hand_end(&stopper);
+	end_flush();
 }

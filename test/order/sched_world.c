@@ -456,6 +456,93 @@ TEST(the_next_stop_waits_for_the_start)
 	ck_assert_uint_eq(atomic_u32_load_acquire(&procs.gate), gate + 2);
 }
 
+// ---- claims ----
+
+static atomic_u32 claimed; // 1: claim_p had p
+
+// claim_p claims p as the thread of q, and releases it.
+static void claim_p(void)
+{
+	bool got = proc_claim(p);
+
+	atomic_u32_store_relaxed(&claimed, got);
+	if (got)
+		proc_release(p);
+}
+
+// stw CLAIM_UNSEEN: the P stays BLOCKED until the claim is over.
+TEST(a_thread_that_leaves_a_region_waits_for_a_claim)
+{
+	proc_block(p);
+	hold_at(SCHED_PROC_CLAIM, &starter, claim_p);
+	hold_at(SCHED_PROC_UNBLOCK_STOP, &host, unblock);
+	move_on(SCHED_PROC_UNBLOCK_STOP, SCHED_MUTEX_SLEEP);
+	schedpoint_release(SCHED_MUTEX_SLEEP);
+	ck_assert_uint_eq(state(p), PROC_BLOCKED | PROC_CLAIMED);
+	let_end(SCHED_PROC_CLAIM, &starter);
+	hand_end(&host);
+	ck_assert_uint_eq(state(p), PROC_RUNNING);
+}
+
+// stw CLAIM_RUNNING.
+TEST(only_a_blocked_p_can_be_claimed)
+{
+	ck_assert(!proc_claim(p));
+	ck_assert_uint_eq(state(p), PROC_RUNNING);
+	proc_block(p);
+	ck_assert(proc_claim(p));
+	proc_release(p);
+	ck_assert_uint_eq(state(p), PROC_BLOCKED);
+	proc_unblock(p);
+	proc_detach(p);
+	ck_assert(!proc_claim(p));
+	ck_assert_uint_eq(state(p), PROC_FREE);
+}
+
+// stw CLAIM_UNLOCKED: the record does not go to another thread meanwhile.
+TEST(a_thread_that_detaches_waits_for_a_claim)
+{
+	hold_at(SCHED_PROC_DETACH, &host, detach);
+	hold_at(SCHED_PROC_CLAIM, &starter, claim_p);
+	move_on(SCHED_PROC_DETACH, SCHED_MUTEX_SLEEP);
+	ck_assert_uint_eq(state(p), PROC_BLOCKED | PROC_CLAIMED);
+	schedpoint_release(SCHED_MUTEX_SLEEP);
+	let_end(SCHED_PROC_CLAIM, &starter);
+	hand_end(&host);
+	ck_assert_uint_eq(state(p), PROC_FREE);
+}
+
+// stw CLAIM_BLOCKED: the claimer, which has q, is not stopped with a claim.
+TEST(a_stop_waits_for_a_claimer)
+{
+	proc_block(p);
+	hold_at(SCHED_PROC_CLAIM, &starter, claim_p);
+	hold_at(SCHED_MUTEX_SLEEP, &stopper, stop);
+	ck_assert(!gate_closed());
+	let_end(SCHED_PROC_CLAIM, &starter);
+	move_on(SCHED_MUTEX_SLEEP, SCHED_NOTE_WAIT);
+	ck_assert_uint_eq(state(p), PROC_BLOCKED | PROC_STOP);
+	ck_assert_uint_eq(awaited(), 1);
+	proc_block(q);
+	let_end(SCHED_NOTE_WAIT, &stopper);
+	ck_assert(stw_stopped());
+}
+
+// A claimer that a stop waits for passes over no P.
+TEST(a_p_that_a_stop_has_asked_can_be_claimed)
+{
+	proc_block(p);
+	hold_at(SCHED_NOTE_WAIT, &stopper, stop);
+	ck_assert_uint_eq(state(p), PROC_BLOCKED | PROC_STOP);
+	claim_p();
+	ck_assert_uint_eq(atomic_u32_load_relaxed(&claimed), 1);
+	ck_assert_uint_eq(state(p), PROC_BLOCKED | PROC_STOP);
+	proc_block(q);
+	let_end(SCHED_NOTE_WAIT, &stopper);
+	start();
+	ck_assert_uint_eq(state(p), PROC_BLOCKED);
+}
+
 // ---- thread blocks ----
 
 static struct rt_proc *mine; // of the host that attaches below

@@ -2,10 +2,13 @@
 #include "runtime/os/cgroup.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "runtime/os/oscall.h"
@@ -262,6 +265,126 @@ TEST(limiter_learns_of_the_groups)
 	ck_assert_uint_eq(atomic_u32_load_relaxed(&pacer.processors),
 			  base_min(c.cpus, 4));
 }
+
+// ---- in a group of the test's own ----
+
+static unsigned files_read; // of the group
+
+// open is called instead of the C library's, in the whole program.  With a tree
+// of files, the process is in the group that these describe.
+int open(const char *name, int flags, ...)
+{
+	static const char top[] = "/sys/fs/cgroup";
+	char path[4096];
+	mode_t mode = 0;
+
+	if (flags & O_CREAT) {
+		va_list more;
+
+		va_start(more, flags);
+		mode = va_arg(more, mode_t);
+		va_end(more);
+	}
+	if (membership[0] && strcmp(name, "/proc/self/cgroup") == 0) {
+		name = membership;
+		files_read++;
+	} else if (membership[0] && strncmp(name, top, sizeof top - 1) == 0) {
+		snprintf(path, sizeof path, "%s%s", root,
+			 name + sizeof top - 1);
+		name = path;
+	}
+	return (int)syscall(SYS_openat, AT_FDCWD, name, flags, mode);
+}
+
+// start_alone makes a heap without threads of the library.
+static void start_alone(int64_t memory_limit)
+{
+	rt_config c = heap_config(100);
+
+	c.cgroup = 1;
+	c.max_procs = 8;
+	c.gc_threads = 0;
+	c.memory_limit = memory_limit;
+	heap_start(c);
+	// As if there were so many: this machine may have fewer than the group.
+	limiter_init(&pacer.limiter, 50, 8);
+}
+
+// allocate_until_due collects at least once because that is due.
+static void allocate_until_due(void)
+{
+	uint64_t before = heap_stats().num_gc;
+
+	for (unsigned i = 0; heap_stats().num_gc == before; i++) {
+		ck_assert_uint_lt(i, 1000);
+		for (unsigned k = 0; k < 1024; k++)
+			ck_assert_ptr_nonnull(rt_alloc_noscan(1024));
+	}
+}
+
+static const struct {
+	const char *self, *cpu_max;
+	uint64_t cpus; // of the bucket
+} group_files[] = {
+    {"0::/a\n", "150000 100000\n", 2},
+    {"0::/a\n", "100000 100000\n", 1},
+    {"0::/a\n", "max 100000\n", 8},
+    {"0::/a\n", "200000 100000", 8}, // cut off
+    {"0::/a", "200000 100000\n", 8},
+    {"0::/b\n", "200000 100000\n", 8}, // missing
+    {NULL, "200000 100000\n", 8},
+};
+
+GROUP(group, .setup = begin, .teardown = end);
+
+// Without a thread of the library, the limiter learns of the group before it
+// may put a collection off.
+TEST(limiter_needs_no_thread_to_learn, .n = RT_ARRAY_LEN(group_files))
+{
+	if (group_files[_i].self)
+		put("self", group_files[_i].self);
+	put("a/cpu.max", group_files[_i].cpu_max);
+	start_alone(1 << 30);
+	ck_assert(!worker_knows_processors());
+	allocate_until_due();
+	ck_assert(worker_knows_processors());
+	ck_assert_uint_eq(pacer.limiter.capacity / LIMITER_CAPACITY,
+			  group_files[_i].cpus);
+	ck_assert_uint_eq(atomic_u32_load_relaxed(&workers.running), 0);
+	heap_healthy();
+}
+
+// The limit of the heap counts as well.
+TEST(limiter_learns_for_any_limit)
+{
+	put("self", "0::/\n");
+	put("cpu.max", "100000 100000\n");
+	start_alone(INT64_MAX);
+	ck_assert_int_eq(rt_set_heap_max(1 << 30, NULL), RT_OK);
+	allocate_until_due();
+	ck_assert_uint_eq(pacer.limiter.capacity, LIMITER_CAPACITY);
+}
+
+// No file is read twice, nor in rt_init, nor as long as there is no limit.
+TEST(files_are_read_when_they_are_needed)
+{
+	unsigned once;
+
+	put("self", "0::/\n");
+	put("cpu.max", "100000 100000\n");
+	start_alone(INT64_MAX);
+	allocate_until_due();
+	ck_assert_uint_eq(files_read, 0);
+	ck_assert_int_eq(rt_set_memory_limit(1 << 30, NULL), RT_OK);
+	ck_assert_uint_eq(files_read, 0);
+	allocate_until_due();
+	once = files_read;
+	ck_assert_uint_ne(once, 0);
+	allocate_until_due();
+	ck_assert_uint_eq(files_read, once);
+}
+
+GROUP(heap);
 
 TEST(limit_is_read_when_helpers_are_made)
 {

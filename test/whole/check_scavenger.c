@@ -7,9 +7,11 @@
 #include "runtime/os/nanotime.h"
 #include "runtime/os/settings.h"
 #include "runtime/world/gcstats.h"
+#include "runtime/spans/mcache.h"
 #include "gc/cycle/pacer.h"
 #include "gc/cycle/release.h"
 #include "gc/cycle/scavturn.h"
+#include "test/harness/await.h"
 #include "test/harness/thread.h"
 
 static struct scavturn turn;
@@ -510,6 +512,99 @@ TEST(the_end_of_a_kind_frees_by_hand)
 	before = atomic_u64_load_relaxed(&scavgoal.frees);
 	must(rt_kind_unregister(kind));
 	ck_assert_uint_eq(atomic_u64_load_relaxed(&scavgoal.frees), before + 1);
+	heap_healthy();
+}
+
+// ---- caches of threads that wait ----
+
+enum { WAITERS = 8, CACHED = 32 }; // threads, pages in the cache of each
+
+static struct {
+	struct rt_mcache *mc[WAITERS];
+	atomic_u32 here, go;
+	pthread_t thread[WAITERS];
+} waiters;
+
+// dirty returns the number of pages of a cache that have memory behind them.
+static unsigned dirty(const struct rt_mcache *mc)
+{
+	const struct pagecache *c = &mc->heap.pages;
+
+	return bits_count(c->cache & ~c->scav);
+}
+
+// fill_cache allocates until the thread's cache has so many pages.
+static void fill_cache(void)
+{
+	for (unsigned i = 0; dirty(rt_thread_tls->mc) < CACHED; i++) {
+		ck_assert_uint_lt(i, 1024);
+		ck_assert_ptr_nonnull(rt_alloc_noscan(OBJECT));
+	}
+}
+
+static void *fill_cache_and_wait(void *arg)
+{
+	must(rt_thread_attach(RT_THREAD_EXACT));
+	fill_cache();
+	*(struct rt_mcache **)arg = rt_thread_tls->mc;
+	must(rt_blocking_enter());
+	atomic_u32_add_release(&waiters.here, 1);
+	await_at_least(&waiters.go, 1);
+	must(rt_blocking_leave());
+	for (unsigned i = 0; i < 2 * CACHED; i++)
+		ck_assert_ptr_nonnull(rt_alloc_noscan(OBJECT));
+	must(rt_thread_detach());
+	return NULL;
+}
+
+// waiters_come makes free pages, of which threads that then wait have some in
+// their caches.
+static void waiters_come(void)
+{
+	atomic_u32_store_relaxed(&waiters.here, 0);
+	atomic_u32_store_relaxed(&waiters.go, 0);
+	fill(32);
+	drop(0);
+	must(rt_gc());
+	for (unsigned i = 0; i < WAITERS; i++) {
+		waiters.thread[i] =
+		    start_thread(fill_cache_and_wait, &waiters.mc[i]);
+		await_at_least(&waiters.here, i + 1);
+	}
+}
+
+static void waiters_go(void)
+{
+	atomic_u32_store_release(&waiters.go, 1);
+	must(rt_blocking_enter());
+	for (unsigned i = 0; i < WAITERS; i++)
+		join_thread(waiters.thread[i]);
+	must(rt_blocking_leave());
+}
+
+TEST(a_thread_that_waits_gives_its_cache_to_an_idle_program)
+{
+	uint64_t now = SECOND, taken;
+
+	waiters_come();
+	fill_cache();
+	taken = mheap.taken;
+	scavturn_init(&turn, 1, now);
+	ck_assert_int_eq(take_all(now).sleep, SCAVTURN_TIMER);
+	for (unsigned i = 0; i < WAITERS; i++)
+		ck_assert_uint_ge(dirty(waiters.mc[i]), CACHED);
+	heap_healthy();
+	take_all(now + 5 * SECOND);
+	ck_assert(turn.idle);
+	for (unsigned i = 0; i < WAITERS; i++)
+		ck_assert(pagecache_empty(&waiters.mc[i]->heap.pages));
+	ck_assert_uint_le(mheap.taken, taken - WAITERS * CACHED);
+	// This thread runs, and keeps what it has.
+	ck_assert_uint_ge(dirty(rt_thread_tls->mc), CACHED);
+	ck_assert_uint_eq(free_bytes(), (uint64_t)dirty(rt_thread_tls->mc)
+					    << RT_PAGE_SHIFT);
+	heap_healthy();
+	waiters_go();
 	heap_healthy();
 }
 
