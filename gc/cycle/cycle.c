@@ -314,6 +314,7 @@ bool cycle_end(struct rt_proc *p, struct ask *asked)
 	RT_ASSERT(p == proc_self() && p->stopper);
 	cyclerecord_step(CYCLERECORD_FINISH);
 	record(any_asks(asked, ASK_FORCED));
+	swept_started(cyclerecord_last());
 	stw_start(p, &times);
 	// The next stop, perhaps that of an exact read, must find all figures
 	// of this collection and none of its buffers.

@@ -113,6 +113,7 @@ void cyclerecord_counted(const struct gcstats_cycle *c)
 {
 	struct gcstats_cycles all;
 	uint64_t sums[HEAPGAUGE_COUNT];
+	struct gcstats_sweep sweep = gcstats_take_swept();
 
 	RT_ASSERT(stw_stopped());
 	gcstats_read_cycles(&all);
@@ -129,6 +130,9 @@ void cyclerecord_counted(const struct gcstats_cycle *c)
 	noted.c.scavenged_background =
 	    gcstats_take_released(GCSTATS_BACKGROUND);
 	noted.c.scavenged_assist = gcstats_take_released(GCSTATS_ASSIST);
+	noted.c.swept_ns = sweep.wall;
+	noted.c.swept_background_cpu_ns = sweep.cpu[GCSTATS_BACKGROUND];
+	noted.c.swept_assist_cpu_ns = sweep.cpu[GCSTATS_ASSIST];
 }
 
 uint64_t cyclerecord_publish(void)

@@ -239,10 +239,13 @@ static void write_scan(const struct gctrace_cycle *c)
 			count_dropped(write_text(&line));
 }
 
-static void write_pacer(const struct gctrace_cycle *c)
+// write_pacer writes the lines of the pacer; known is as for write_record.
+static void write_pacer(const struct gctrace_cycle *c, const rt_cycle *known)
 {
 	struct text line;
 
+	if (known && pacertrace_format_swept(&line, known))
+		count_dropped(write_text(&line));
 	pacertrace_format_cpu(&line, &c->pacer, c->number);
 	count_dropped(write_text(&line));
 	pacertrace_format_sweep(&line, &c->pacer, c->number);
@@ -263,7 +266,7 @@ static void write_cycle(const struct gctrace_cycle *cycle)
 	if (settings.gctrace == 2)
 		write_scan(cycle);
 	if (settings.gcpacertrace != 0)
-		write_pacer(cycle);
+		write_pacer(cycle, known);
 	if (settings.scavtrace != 0)
 		write_record(known, gctrace_format_scav);
 }

@@ -122,6 +122,23 @@ static void text_reached(struct text *t, const struct pacertrace *c)
 	}
 }
 
+bool pacertrace_format_swept(struct text *t, const rt_cycle *c)
+{
+	enum { NS_PER_US = 1000 };
+
+	if ((c->swept_ns | c->swept_assist_cpu_ns |
+	     c->swept_background_cpu_ns) == 0)
+		return false;
+	text_init(t);
+	text_name(t, "pacer: swept beside the threads in ",
+		  c->swept_ns / NS_PER_US);
+	text_name(t, " us, ", c->swept_assist_cpu_ns / NS_PER_US);
+	text_name(t, "+", c->swept_background_cpu_ns / NS_PER_US);
+	text_str(t, " us CPU");
+	text_end(t, c->number - 1);
+	return true;
+}
+
 void pacertrace_format_cpu(struct text *t, const struct pacertrace *c,
 			   uint64_t number)
 {

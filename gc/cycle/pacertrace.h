@@ -10,6 +10,8 @@
 #ifndef GC_CYCLE_PACERTRACE_H
 #define GC_CYCLE_PACERTRACE_H
 
+#include <rt/cycle.h>
+
 #include "runtime/os/throw.h"
 #include "gc/mark/mark.h"
 #include "gc/cycle/pacer.h"
@@ -48,6 +50,10 @@ void pacertrace_accounted(const struct pacer_cpu *cpu);
 
 // pacertrace_take copies what was noted.
 void pacertrace_take(struct pacertrace *t);
+
+// pacertrace_format_swept writes a line about the sweep beside the threads that
+// preceded the collection c.  Returns false if there was none.
+bool pacertrace_format_swept(struct text *t, const rt_cycle *c);
 
 // These write a line about the collection with a number: what it took, its
 // sweep, and the next goal.

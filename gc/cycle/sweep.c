@@ -7,6 +7,7 @@
 #include "runtime/os/throw.h"
 #include "runtime/os/nanotime.h"
 #include "runtime/world/stw.h"
+#include "runtime/world/gcstats.h"
 #include "runtime/spans/mcentral.h"
 #include "runtime/spans/spoil.h"
 #include "gc/mark/crew.h"
@@ -321,29 +322,62 @@ static void finish(struct rt_proc *p, const struct found *f)
 	atomic_u64_add_relaxed(&sweep.freed_objects, bytes);
 }
 
-// chunk_sweep sweeps the spans that begin in a chunk, the highest first.  Free
-// pages cost nothing.
-static void chunk_sweep(struct rt_proc *p, uint32_t chunk)
+// sweep_taken sweeps the spans that begin in the pages of a chunk that are
+// taken, the highest first.  It clears the bits in *taken.
+static void sweep_taken(struct rt_proc *p, uint32_t chunk,
+			struct pallocbits *taken)
 {
 	uint64_t page = (uint64_t)chunk * RT_CHUNK_PAGES;
 	struct found f = {.partial_end = &f.partial};
 	uint32_t gen = epoch_sweepgen();
-	struct pallocbits taken;
 
-	mheap_chunk_pages(chunk, &taken);
 	for (unsigned w = PALLOCBITS_WORDS; w-- > 0;)
-		while (taken.word[w] != 0) {
-			unsigned bit = 63 - bits_clz(taken.word[w]);
+		while (taken->word[w] != 0) {
+			unsigned bit = 63 - bits_clz(taken->word[w]);
 
-			taken.word[w] ^= UINT64_C(1) << bit;
+			taken->word[w] ^= UINT64_C(1) << bit;
 			sweep_page(page + w * 64 + bit, gen, &f);
 		}
 	finish(p, &f);
 }
 
-// How a thread takes chunks: as sweep_chunk, as sweep_chunk_down, or as
-// sweep_help.  The stopper is TAKER_CHUNK.
-enum taker { TAKER_CHUNK, TAKER_DOWN, TAKER_HELPER };
+// sweep_clocked does the same for a thread of the host that is not stopped.
+static void sweep_clocked(struct rt_proc *p, uint32_t chunk,
+			  struct pallocbits *taken)
+{
+	uint64_t before = oscall_thread_cpu(0);
+
+	sweep_taken(p, chunk, taken);
+	gcstats_swept(GCSTATS_ASSIST, before);
+}
+
+static bool any_taken(const struct pallocbits *taken)
+{
+	uint64_t any = 0;
+
+	for (unsigned w = 0; w < PALLOCBITS_WORDS; w++)
+		any |= taken->word[w];
+	return any != 0;
+}
+
+// How a thread takes chunks: as sweep_chunk, as sweep_chunks_down, as
+// sweep_all, or as sweep_help.
+enum taker { TAKER_CHUNK, TAKER_DOWN, TAKER_STOPPER, TAKER_HELPER };
+
+// chunk_sweep sweeps the spans that begin in a chunk.  Free pages cost nothing,
+// not even a reading of a clock.
+static void chunk_sweep(struct rt_proc *p, uint32_t chunk, enum taker taker)
+{
+	struct pallocbits taken;
+
+	mheap_chunk_pages(chunk, &taken);
+	if (!any_taken(&taken))
+		return;
+	if (taker == TAKER_CHUNK)
+		sweep_clocked(p, chunk, &taken);
+	else
+		sweep_taken(p, chunk, &taken);
+}
 
 static_assert(ARENA_MAX_RANGE >> RT_CHUNK_SHIFT < SWEEP_BESIDE,
 	      "the numbers of chunks leave a bit of left");
@@ -386,7 +420,7 @@ static bool sweep_one(struct rt_proc *p, enum taker taker)
 	taken = take(&chunk, taker);
 	schedpoint(SCHED_SWEEP_ONE_TAKEN);
 	if (taken)
-		chunk_sweep(p, chunk);
+		chunk_sweep(p, chunk, taker);
 	atomic_u32_add_seqcst(&sweep.active, (uint32_t)-1);
 	RT_CHECK(sweep_check(&sweep));
 	return taken;
@@ -415,9 +449,17 @@ bool sweep_chunk(struct rt_proc *p)
 	return sweep_timed(p, TAKER_CHUNK);
 }
 
-bool sweep_chunk_down(struct rt_proc *p)
+bool sweep_chunks_down(struct rt_proc *p)
 {
-	return sweep_timed(p, TAKER_DOWN);
+	uint64_t before = oscall_thread_cpu(0);
+	unsigned n = 0;
+
+	do {
+		if (!sweep_timed(p, TAKER_DOWN))
+			break;
+	} while (++n < SWEEP_SLICE && !proc_wanted(p));
+	gcstats_swept(GCSTATS_BACKGROUND, before);
+	return n != 0;
 }
 
 void sweep_help(struct rt_proc *p)
@@ -577,7 +619,7 @@ void sweep_all(struct rt_proc *p)
 	if (sweep_highest(left) - sweep_lowest(left) >= CALL_FROM &&
 	    crew_size() != 0)
 		crew_call(CREW_SWEEP);
-	while (sweep_left() && sweep_one(p, TAKER_CHUNK))
+	while (sweep_left() && sweep_one(p, TAKER_STOPPER))
 		n++;
 	if (n != 0)
 		timed(begin, n);

@@ -4,7 +4,9 @@
 #include "runtime/os/oscall.h"
 #include "runtime/os/schedpoint.h"
 #include "runtime/os/throw.h"
+#include "runtime/os/nanotime.h"
 #include "runtime/world/stw.h"
+#include "runtime/world/gcstats.h"
 #include "gc/mark/crew.h"
 #include "gc/cycle/pacer.h"
 #include "gc/cycle/release.h"
@@ -54,6 +56,7 @@ void swept_begin(bool beside)
 {
 	atomic_u64_store_relaxed(&swept.paid, 0);
 	atomic_u32_store_relaxed(&swept.before_choice, 2);
+	swept.started = 0;
 	sweep_begin(beside);
 	atomic_u32_store_relaxed(&swept.state,
 				 beside ? SWEPT_BESIDE : SWEPT_STOP);
@@ -84,12 +87,19 @@ static void raise_generation(void)
 	mutex_unlock(&mheap.lock);
 }
 
+void swept_started(uint64_t now)
+{
+	RT_ASSERT(stw_stopped());
+	swept.started = now;
+}
+
 // note_beside adds what a sweep beside the threads has freed to what the stop
-// has found.
+// has found, and counts how long it took.
 static void note_beside(void)
 {
 	uint64_t pages = atomic_u64_load_relaxed(&sweep.freed_pages);
 
+	gcstats_sweep_ended(base_elapsed(swept.started, nanotime()));
 	pacer_swept(pages, atomic_u64_load_relaxed(&sweep.freed_objects));
 	swept.retained.free += pages;
 }
@@ -160,17 +170,21 @@ bool swept_slice(struct rt_proc *p)
 
 bool swept_slice_down(struct rt_proc *p)
 {
-	bool swept_one = sweep_left() && sweep_chunk_down(p);
+	bool swept_some = sweep_left() && sweep_chunks_down(p);
 
 	swept_end();
-	return swept_one;
+	return swept_some;
 }
 
 void swept_all(struct rt_proc *p)
 {
+	uint64_t before;
+
 	if (swept_over())
 		return;
+	before = oscall_thread_cpu(0);
 	sweep_all(p);
+	gcstats_swept(GCSTATS_ASSIST, before);
 	swept_end_stopped();
 }
 

@@ -55,6 +55,8 @@ struct swept {
 	// For the scavenger.  A stop writes it, then the thread that ends the
 	// sweep.
 	struct scavgoal_found retained;
+	// When the stop ended, as nanotime; 0: not known.  The stop writes it.
+	uint64_t started;
 };
 
 RT_GLOBAL struct swept swept;
@@ -66,14 +68,20 @@ void swept_begin(bool beside);
 // as far as is known.
 uint64_t swept_takes_ns(void);
 
-// swept_slice sweeps the lowest chunk, swept_slice_down the highest.  Both do
-// what follows the last one, and return false if there was none to take.  p
+// swept_started notes when, as nanotime, the stop ends in which swept_begin was
+// called.  The world must be stopped.
+void swept_started(uint64_t now);
+
+// swept_slice sweeps the lowest chunk, for a thread of the host.
+// swept_slice_down sweeps some of the highest, for the library's thread.  Both
+// do what follows the last one, and return false if there was none to take.  p
 // must be the calling thread's P.
 bool swept_slice(struct rt_proc *p);
 bool swept_slice_down(struct rt_proc *p);
 
 // swept_all sweeps to the end, and does what follows.  The world must be
-// stopped.
+// stopped.  The CPU time counts as that of a thread of the host; that of
+// helpers, which may be called, does not count.
 void swept_all(struct rt_proc *p);
 
 // swept_end does what follows the last chunk, unless another thread does, or

@@ -45,6 +45,10 @@ enum metric {
 	GC_SCAN_PAST_END,
 	GC_SCAN_STACK,
 	GC_SCAN_TOTAL,
+	GC_SWEEP_ASSIST,
+	GC_SWEEP_BACKGROUND,
+	GC_SWEEP_DURATION,
+	GC_SWEEP_TOTAL,
 	GC_TRACE_DROPPED,
 	MEMORY_HEAP_FREE,
 	MEMORY_HEAP_OBJECTS,
@@ -234,6 +238,21 @@ static const rt_metric_desc metrics[METRIC_COUNT] = {
     [GC_SCAN_TOTAL] = LEVEL("/gc/scan/total:bytes",
 			    "Bytes that the last collection scanned: heap, "
 			    "stack and globals."),
+    [GC_SWEEP_ASSIST] =
+	SECONDS("/gc/sweep/assist:cpu-seconds",
+		"Sweeping beside the threads, by threads of the host; part of "
+		"/cpu/classes/user."),
+    [GC_SWEEP_BACKGROUND] =
+	SECONDS("/gc/sweep/background:cpu-seconds",
+		"Sweeping beside the threads, by the library's thread; part of "
+		"/cpu/classes/user."),
+    [GC_SWEEP_DURATION] =
+	SECONDS("/gc/sweep/duration:seconds",
+		"Wall time of sweeps beside the threads, from the end of a "
+		"collection's stop until all was swept."),
+    [GC_SWEEP_TOTAL] =
+	SECONDS("/gc/sweep/total:cpu-seconds",
+		"Sweeping beside the threads: assist and background."),
     [GC_TRACE_DROPPED] =
 	COUNTER("/gc/trace/dropped:lines",
 		"Lines of gctrace, scavtrace and gcpacertrace that stderr "
@@ -442,6 +461,18 @@ static void number_cycles(const struct snapshot *s, struct numbers *n)
 	of[SCHED_THREADS_ATTACHED] = s->nthreads;
 }
 
+static void number_sweep(const struct snapshot *s, struct numbers *n)
+{
+	const struct gcstats_sweep *w = &s->sweep;
+	uint64_t *of = n->of;
+
+	of[GC_SWEEP_ASSIST] = w->cpu[GCSTATS_ASSIST];
+	of[GC_SWEEP_BACKGROUND] = w->cpu[GCSTATS_BACKGROUND];
+	of[GC_SWEEP_TOTAL] =
+	    w->cpu[GCSTATS_ASSIST] + w->cpu[GCSTATS_BACKGROUND];
+	of[GC_SWEEP_DURATION] = w->wall;
+}
+
 static void number_cpu(const struct snapshot *s, struct numbers *n)
 {
 	const struct cpustats *c = &s->cpu;
@@ -544,6 +575,7 @@ void metrics_fill(const struct snapshot *s, rt_metric_sample *samples, size_t n)
 	number_heap(s, &numbers);
 	number_memory(s, &numbers);
 	number_cycles(s, &numbers);
+	number_sweep(s, &numbers);
 	number_cpu(s, &numbers);
 	for (size_t i = 0; i < n; i++)
 		fill_sample(s, &numbers, &samples[i]);

@@ -86,6 +86,7 @@ void snapshot_live(struct snapshot *s, struct pausering_copy *pauses)
 void snapshot_metrics(struct snapshot *s)
 {
 	snapshot_live(s, NULL);
+	s->sweep = gcstats_read_swept();
 	gcstats_read_cpu(&s->cpu);
 }
 

@@ -23,6 +23,7 @@ struct snapshot {
 	struct heapstats_totals heap;
 	struct gcstats_cycles cycles;
 	struct cpustats cpu; // as of now; only snapshot_metrics fills it in
+	struct gcstats_sweep sweep; // the same
 
 	// The sums, by enum heapgauge.  A live snapshot has only IN_USE, FREE
 	// and RELEASED, which follow from heap.

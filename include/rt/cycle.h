@@ -70,11 +70,11 @@ typedef struct rt_cycle {
 
 	/* CPU time.  mark_cpu_ns is that of the thread that collected and of
 	 * helpers.  sweep_cpu_ns is only that of the thread that collected, in
-	 * the stop (rt_config.sweep): no record has the time of threads that
-	 * sweep later.  If heap_start is below 1 MiB, no clock is read for
-	 * these two, and that thread counts with its wall time.
-	 * process_cpu_ns is that of the whole process during the stop,
-	 * including helpers and threads inside blocking regions. */
+	 * the stop (rt_config.sweep); what is swept after the stop is in the
+	 * record of the next collection (swept_ns).  If heap_start is below 1
+	 * MiB, no clock is read for these two, and that thread counts with its
+	 * wall time. process_cpu_ns is that of the whole process during the
+	 * stop, including helpers and threads inside blocking regions. */
 	uint64_t stopping_cpu_ns; /* as in rt_stop_times */
 	uint64_t mark_cpu_ns;
 	uint64_t sweep_cpu_ns;
@@ -129,6 +129,23 @@ typedef struct rt_cycle {
 	 * neither. */
 	uint64_t scavenged_background;
 	uint64_t scavenged_assist;
+
+	/* The sweep that the collection before has left to the threads
+	 * (rt_config.sweep); 0 if it swept in its stop.  A sweep is over before
+	 * the next collection begins.  So its figures are in the record of that
+	 * one: the record of its own collection was there before, and a record
+	 * never changes.  The metrics under /gc/sweep have sums that include
+	 * the newest sweep.
+	 *
+	 * swept_ns is wall time, from the end of the stop until all was swept.
+	 * If no thread needs memory, and there is no thread of the library
+	 * (rt_config.gc_threads), that may be long.  The other two are CPU
+	 * time: of the library's thread, and of the host's threads, which sweep
+	 * before they allocate, wait for the end of a sweep, or look at the
+	 * whole heap.  The time of helpers is in neither. */
+	uint64_t swept_ns;
+	uint64_t swept_background_cpu_ns;
+	uint64_t swept_assist_cpu_ns;
 } rt_cycle;
 
 /*

@@ -47,6 +47,7 @@ enum { NS_PER_S = 1000 * 1000 * 1000 };
 int fault_refused(enum oscall call);
 long fault_page_size(void);
 uint64_t fault_clock_ahead(void);
+uint64_t fault_cpu_ahead(void);
 #endif
 
 // refused returns 0 if a call is to be made.  If a test wants the call to fail
@@ -413,7 +414,13 @@ uint64_t oscall_process_cpu(void)
 // complement of its tid, then 4 for one thread and 2 for scheduled time.
 uint64_t oscall_thread_cpu(uint32_t tid)
 {
-	return clock_ns((clockid_t)(~tid << 3 | 6));
+	uint64_t now = clock_ns((clockid_t)(~tid << 3 | 6));
+
+#ifdef RT_TEST
+	if (now != 0)
+		now += fault_cpu_ahead();
+#endif
+	return now;
 }
 
 // ---- the process and its threads ----

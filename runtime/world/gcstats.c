@@ -48,6 +48,7 @@ static struct {
 	uint64_t init_now;	   // nanotime when the heap began
 	uint64_t parent_cpu;	   // CPU that a parent used before its fork
 	uint64_t last_released[2]; // bytes that records have so far
+	struct gcstats_sweep last_sweep;
 } state;
 
 // What the last live reader was told.  heapstats.reader protects it.
@@ -154,7 +155,7 @@ void gcstats_fork_child(uint64_t cpu)
 	state.parent_cpu = cpu;
 }
 
-uint64_t gcstats_scavenged(enum gcstats_scavenger who, uint64_t bytes,
+uint64_t gcstats_scavenged(enum gcstats_worker who, uint64_t bytes,
 			   uint64_t before)
 {
 	uint64_t ns = base_elapsed(before, oscall_thread_cpu(0));
@@ -191,9 +192,45 @@ static struct cpustats_interval interval(struct clocks *last, uint64_t now,
 	};
 }
 
-uint64_t gcstats_take_released(enum gcstats_scavenger who)
+uint64_t gcstats_take_released(enum gcstats_worker who)
 {
 	return since_last(&gcstats.released[who], &state.last_released[who]);
+}
+
+void gcstats_swept(enum gcstats_worker who, uint64_t before)
+{
+	atomic_u64_add_relaxed(&gcstats.sweep_cpu[who],
+			       base_elapsed(before, oscall_thread_cpu(0)));
+}
+
+void gcstats_sweep_ended(uint64_t ns)
+{
+	atomic_u64_add_relaxed(&gcstats.sweep_wall, ns);
+}
+
+struct gcstats_sweep gcstats_read_swept(void)
+{
+	return (struct gcstats_sweep){
+	    .cpu = {atomic_u64_load_relaxed(&gcstats.sweep_cpu[GCSTATS_ASSIST]),
+		    atomic_u64_load_relaxed(
+			&gcstats.sweep_cpu[GCSTATS_BACKGROUND])},
+	    .wall = atomic_u64_load_relaxed(&gcstats.sweep_wall),
+	};
+}
+
+struct gcstats_sweep gcstats_take_swept(void)
+{
+	struct gcstats_sweep *last = &state.last_sweep;
+	struct gcstats_sweep now = gcstats_read_swept();
+	struct gcstats_sweep more = {
+	    .cpu = {now.cpu[GCSTATS_ASSIST] - last->cpu[GCSTATS_ASSIST],
+		    now.cpu[GCSTATS_BACKGROUND] -
+			last->cpu[GCSTATS_BACKGROUND]},
+	    .wall = now.wall - last->wall,
+	};
+
+	*last = now;
+	return more;
 }
 
 static double cpu_fraction(const struct cpustats *c)

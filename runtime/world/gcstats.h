@@ -4,9 +4,9 @@
 // the pause histograms of sched (proc.go).
 //
 // Only the thread that has the right to stop the world writes, except for the
-// time of scavengers.  Readers of the cycle record need no lock: they copy it
-// until the copy is of one moment.  pausering.h and histogram.h say how the
-// rest is read.
+// time of scavenging and of sweeping.  Readers of the cycle record need no
+// lock: they copy it until the copy is of one moment.  pausering.h and
+// histogram.h say how the rest is read.
 //
 // Between collections the CPU time goes on.  A live reader adds to the record
 // the time since the last collection.  What it adds is provisional: time in
@@ -44,7 +44,7 @@ struct cpustats_interval {
 	uint64_t stopped;      // ns of wall that the collection stopped
 	uint64_t stopping_cpu; // ns that threads waited for others to stop
 	uint64_t cpu;	       // ns CPU of the process outside the stops
-	uint64_t scavenge[2];  // ns of cpu, by gcstats_scavenger
+	uint64_t scavenge[2];  // ns of cpu, by gcstats_worker
 };
 
 // cpustats_add adds one interval to *c.  It is pure arithmetic, and nothing in
@@ -79,16 +79,24 @@ struct gcstats_cycles {
 
 enum { GCSTATS_GC = 0, GCSTATS_OTHER = 1 }; // reasons of a stop
 
-// Threads that release pages for the memory limit before they allocate, and the
-// scavenger.
-enum gcstats_scavenger { GCSTATS_ASSIST, GCSTATS_BACKGROUND };
+// Who releases pages, or sweeps beside the threads: threads of the host, in
+// most cases because they are about to allocate, and the library's thread.
+enum gcstats_worker { GCSTATS_ASSIST, GCSTATS_BACKGROUND };
+
+// What sweeping beside the threads took, in ns.  It is all words.
+struct gcstats_sweep {
+	uint64_t cpu[2]; // by gcstats_worker
+	uint64_t wall;	 // from the end of a stop until all was swept
+};
 
 struct gcstats {
 	struct pausering pauses;
 	struct histogram stopping[2]; // from the request until all are stopped
 	struct histogram total[2];    // from the request to the start
-	atomic_u64 scavenge[2];	      // ns of CPU time, by gcstats_scavenger
-	atomic_u64 released[2];	      // bytes released, by gcstats_scavenger
+	atomic_u64 scavenge[2];	      // ns of CPU time, by gcstats_worker
+	atomic_u64 released[2];	      // bytes released, by gcstats_worker
+	atomic_u64 sweep_cpu[2];      // ns beside the threads, the same
+	atomic_u64 sweep_wall;	      // ns, of sweeps that have ended
 };
 
 RT_GLOBAL struct gcstats gcstats;
@@ -135,13 +143,30 @@ struct gcstats_cycle {
 // of oscall_thread_cpu(0) at the beginning of the release.  If the clock was
 // refused then or is refused now, the time is 0.  Any thread may call it.  The
 // time is in the record from the end of the next collection on.
-uint64_t gcstats_scavenged(enum gcstats_scavenger who, uint64_t bytes,
+uint64_t gcstats_scavenged(enum gcstats_worker who, uint64_t bytes,
 			   uint64_t before);
 
 // gcstats_take_released returns the bytes that were released since its last
 // call for the same scavenger.  Only a thread that has the right to stop the
 // world may call it.
-uint64_t gcstats_take_released(enum gcstats_scavenger who);
+uint64_t gcstats_take_released(enum gcstats_worker who);
+
+// gcstats_swept counts the CPU time of a slice of a sweep beside the threads.
+// before must be the result of oscall_thread_cpu(0) when the slice began; a
+// refused clock is treated as in gcstats_scavenged.  The thread must not have
+// polled since.  So a collection that begins later finds all of the time.
+void gcstats_swept(enum gcstats_worker who, uint64_t before);
+
+// gcstats_sweep_ended counts the wall time of a sweep beside the threads, ns.
+// It must come before another thread can find that the sweep is over.
+void gcstats_sweep_ended(uint64_t ns);
+
+// gcstats_read_swept returns what sweeping has taken so far, without slices
+// that are under way and, in wall, a sweep that is.  Any thread may call it.
+// gcstats_take_swept returns by how much that has grown since its last call.
+// Only a thread that has the right to stop the world may call it.
+struct gcstats_sweep gcstats_read_swept(void);
+struct gcstats_sweep gcstats_take_swept(void);
 
 // gcstats_end_cycle records a collection.  The world must be stopped.
 void gcstats_end_cycle(const struct gcstats_cycle *c);

@@ -119,6 +119,20 @@ uint64_t fault_clock_ahead(void)
 	return atomic_u64_load_relaxed(&clock_ahead);
 }
 
+static atomic_u64 cpu_ahead, cpu_step; // ns
+
+void fault_step_cpu(uint64_t ns)
+{
+	atomic_u64_store_relaxed(&cpu_step, ns);
+}
+
+uint64_t fault_cpu_ahead(void)
+{
+	uint64_t step = atomic_u64_load_relaxed(&cpu_step);
+
+	return atomic_u64_add_relaxed(&cpu_ahead, step) + step;
+}
+
 // What fault_page_size returns, or 0 for the system's.
 static size_t page_size;
 

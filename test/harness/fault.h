@@ -34,11 +34,17 @@ void fault_set_page_size(size_t bytes);
 // waits (await.h) that have begun are passed.
 void fault_advance_clock(uint64_t ns);
 
-// The library calls these three (runtime/os/oscall.c).  fault_refused counts a
+// fault_step_cpu makes the clocks of threads' CPU time show ns more with each
+// reading from now on, as if a thread had used that time since the reading
+// before.  0 ends the steps; the clocks stay ahead.
+void fault_step_cpu(uint64_t ns);
+
+// The library calls these four (runtime/os/oscall.c).  fault_refused counts a
 // call that is about to be made.  It returns 0, or the errno with which the
 // call must fail without being made.
 int fault_refused(enum oscall call);
 long fault_page_size(void);
 uint64_t fault_clock_ahead(void);
+uint64_t fault_cpu_ahead(void);
 
 #endif

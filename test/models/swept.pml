@@ -241,7 +241,7 @@ inline swept_end(last)
 	fi
 }
 
-// C: swept_slice, swept_slice_down, sweep_chunk, sweep_chunk_down
+// C: swept_slice, swept_slice_down, sweep_chunk, sweep_chunks_down
 // in: sweep_one
 inline swept_slice(me, took, last)
 {

@@ -13,7 +13,7 @@
 #include "test/harness/process.h"
 #include "test/order/host.h"
 
-enum { LARGE = 1 << 20, GARBAGE = 12 };
+enum { LARGE = 1 << 20, GARBAGE = 24 };
 
 static struct hand sweeper, other;
 static uint32_t generation;
@@ -371,6 +371,41 @@ TEST(the_librarys_thread_lets_a_stop_come, .n = 2)
 		verify_in_child();
 	}
 	schedpoint_release(SCHED_FINISH_SWEEP);
+	must(rt_gc());
+	heap_healthy();
+	must(rt_fini());
+}
+
+GROUP(slice, .timeout = 2 * AWAIT_SECONDS);
+
+static uint32_t left_in_stop;
+
+static void look_in_stop(void)
+{
+	stop();
+	left_in_stop = chunks_left();
+	start();
+}
+
+// A slice of the library's thread has several chunks.  A stop that comes waits
+// for the one that the thread is in, and for no other.
+TEST(a_stop_ends_a_slice_of_the_librarys_thread)
+{
+	uint32_t left;
+
+	make_garbage(2, 1);
+	schedpoint_hold(SCHED_SWEEP_ONE_TAKEN);
+	supply_collect(proc_self(), ASK_FORCED);
+	host_block();
+	await_held(SCHED_SWEEP_ONE_TAKEN);
+	left = chunks_left();
+	ck_assert_uint_ge(left, SWEEP_SLICE);
+	hold_at(SCHED_NOTE_WAIT, &other, look_in_stop);
+	schedpoint_release(SCHED_NOTE_WAIT);
+	schedpoint_release(SCHED_SWEEP_ONE_TAKEN);
+	hand_end(&other);
+	host_unblock();
+	ck_assert_uint_eq(left_in_stop, left);
 	must(rt_gc());
 	heap_healthy();
 	must(rt_fini());

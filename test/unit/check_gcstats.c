@@ -678,7 +678,7 @@ TEST(what_a_stop_uses_is_not_the_hosts)
 // A scavenger's time counts when its step has ended.
 TEST(a_step_of_the_scavenger_counts_at_once, .n = 2)
 {
-	const enum gcstats_scavenger who =
+	const enum gcstats_worker who =
 	    _i ? GCSTATS_BACKGROUND : GCSTATS_ASSIST;
 	uint64_t before = oscall_thread_cpu(0), ns;
 	struct cpustats is;

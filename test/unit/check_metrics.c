@@ -49,6 +49,7 @@ static void setup(void)
 	};
 	snapshot.cpu =
 	    (struct cpustats){1, 2, 4, 8, 15, 16, 32, 48, 64, 128, 255};
+	snapshot.sweep = (struct gcstats_sweep){.cpu = {512, 1024}, .wall = 7};
 	snapshot.stacks_sys = 1 << 10;
 	snapshot.mspan_sys = 1 << 12;
 	snapshot.mspan_inuse = 1 << 11;
@@ -294,6 +295,14 @@ TEST(cpu_classes_are_seconds)
 	ck_assert_uint_eq(ns_of("/cpu/classes/idle:cpu-seconds"), 64);
 	ck_assert_uint_eq(ns_of("/cpu/classes/user:cpu-seconds"), 128);
 	ck_assert_uint_eq(ns_of("/cpu/classes/total:cpu-seconds"), 255);
+}
+
+TEST(times_of_sweeping_are_seconds)
+{
+	ck_assert_uint_eq(ns_of("/gc/sweep/assist:cpu-seconds"), 512);
+	ck_assert_uint_eq(ns_of("/gc/sweep/background:cpu-seconds"), 1024);
+	ck_assert_uint_eq(ns_of("/gc/sweep/total:cpu-seconds"), 1536);
+	ck_assert_uint_eq(ns_of("/gc/sweep/duration:seconds"), 7);
 }
 
 // What each count holds: class i + 1, and at the end large objects.

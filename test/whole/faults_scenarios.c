@@ -547,15 +547,28 @@ static unsigned make_unswept(void)
 	return failed;
 }
 
-// The program sweeps alone, also when its thread first uses a kind, and then
-// beside the library's thread, which it may get.
+// read_unswept reads in a stop, which sweeps.
+static unsigned read_unswept(void)
+{
+	unsigned failed = make_unswept();
+	rt_memstats m;
+
+	require(rt_stop_the_world(RT_STOP_HOST) == RT_OK, "stop");
+	require(rt_read_memstats(&m) == RT_OK, "read");
+	require(rt_start_the_world(NULL) == RT_OK, "start");
+	return failed;
+}
+
+// The program sweeps alone, also in a stop and when its thread first uses a
+// kind, and then beside the library's thread, which it may get.
 static unsigned act_sweep(void)
 {
 	int usual = settings.gc_threads;
 	unsigned failed;
 
 	settings.gc_threads = 0;
-	failed = make_unswept() + act_kinds();
+	failed = read_unswept();
+	failed += make_unswept() + act_kinds();
 	failed += make_unswept() + act_large();
 	settings.gc_threads = usual;
 	failed += make_unswept() + act_large();

@@ -98,6 +98,24 @@ TEST(what_the_pacer_did_as_lines, .n = RT_ARRAY_LEN(formats))
 	ck_assert_str_eq(t.buf, formats[_i].goal);
 }
 
+TEST(a_sweep_beside_the_threads_as_a_line)
+{
+	struct text t;
+	rt_cycle c = {.number = 9, .sweep_ns = 1, .sweep_cpu_ns = 1};
+
+	ck_assert(!pacertrace_format_swept(&t, &c));
+	c.swept_ns = 1;
+	ck_assert(pacertrace_format_swept(&t, &c));
+	ck_assert_str_eq(t.buf, "pacer: swept beside the threads in 0 us, "
+				"0+0 us CPU, gc 8\n");
+	c.swept_ns = 3000999;
+	c.swept_assist_cpu_ns = 1000000;
+	c.swept_background_cpu_ns = 200000;
+	ck_assert(pacertrace_format_swept(&t, &c));
+	ck_assert_str_eq(t.buf, "pacer: swept beside the threads in 3000 us, "
+				"1000+200 us CPU, gc 8\n");
+}
+
 // ---- lines of a heap ----
 
 // The lines of a collection, read back.
@@ -360,6 +378,37 @@ TEST(refused_clocks_show_no_cpu)
 	ck_assert_uint_eq(l.cpu, 0);
 	ck_assert_uint_eq(l.limiter, 0);
 	collect();
+}
+
+// A sweep beside the threads has a line of its own, before those of the next
+// collection.
+TEST(a_sweep_beside_the_threads_has_a_line)
+{
+	static char text[1 << 16];
+	rt_config config = heap_config(100);
+	struct text swept;
+	rt_cycle c;
+
+	fd = pipe_to_stderr();
+	config.gcpacertrace = 1;
+	config.sweep = 2;
+	config.gc_threads = 0;
+	heap_start_exact(config);
+	must(rt_gc());
+	ck_assert_uint_gt(take(fd, text, sizeof text), 0);
+	ck_assert_ptr_null(strstr(text, "pacer: swept"));
+	for (int i = 0; i < 3; i++) {
+		rt_alloc_noscan(8 * MIB);
+		must(rt_gc());
+		must(rt_read_cycle(0, &c));
+		ck_assert_uint_gt(c.swept_ns, 0);
+		ck_assert(pacertrace_format_swept(&swept, &c));
+		ck_assert_uint_gt(take(fd, text, sizeof text), swept.len);
+		ck_assert_int_eq(strncmp(text, swept.buf, swept.len), 0);
+		ck_assert_int_eq(strncmp(text + swept.len, "pacer: ", 7), 0);
+		ck_assert_ptr_nonnull(strstr(text, "% CPU ("));
+	}
+	ck_assert_uint_eq(dropped(), 0);
 }
 
 TEST(a_small_heap_has_the_least_goal)
