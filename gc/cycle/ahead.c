@@ -5,6 +5,7 @@
 #include "runtime/spans/populate.h"
 #include "gc/cycle/pacer.h"
 #include "gc/cycle/scavgoal.h"
+#include "gc/cycle/swept.h"
 #include "gc/cycle/libthread.h"
 
 #define QUICK_NS UINT64_C(100000000)
@@ -30,20 +31,29 @@ uint64_t ahead_bytes(uint64_t used, uint64_t goal)
 	return if_worth(base_min(used / USED_PART, base_sub_sat(goal, used)));
 }
 
-// bytes_now returns ahead_bytes of the heap, and no more than may be retained.
-static uint64_t bytes_now(void)
+// What is to have memory, and what has.
+struct need {
+	uint64_t bytes; // of free pages that are to have memory, or 0
+	uint64_t free;	// of free pages that have memory
+};
+
+// look returns what the heap needs, and no more than may be retained.
+static struct need look(void)
 {
 	uint64_t used = pacer_used(gauge_load(&gauges.heap_live),
 				   gauge_load(&gauges.stack_inuse),
 				   gauge_load(&gauges.external));
 	struct heapstats_totals t;
 	uint64_t retained, most;
+	struct need n;
 
 	heapstats_read(&t);
 	retained = heapstats_retained(&t);
-	most = retained - t.in_heap + scavgoal_room(retained);
-	return if_worth(base_min(
+	n.free = retained - t.in_heap;
+	most = n.free + scavgoal_room(retained);
+	n.bytes = if_worth(base_min(
 	    ahead_bytes(used, atomic_u64_load_relaxed(&pacer.goal)), most));
+	return n;
 }
 
 // await makes a call due after a chunk of scavenged pages, if any is wanted.
@@ -72,35 +82,39 @@ bool ahead_called(const struct ahead *a)
 	return atomic_u32_load_relaxed(&a->due) != 0;
 }
 
-// bring_in brings in memory until bytes of free pages have some.  Returns
-// whether it brought in any.
-static bool bring_in(struct rt_proc *p, uint64_t bytes)
+// bring_in brings in memory until there is enough.  It ends early if the heap
+// ends (*quit), and if a collection has come meanwhile that leaves unswept what
+// it found: then that is swept first, and another call says what is needed.
+// Returns whether it brought in any.
+static bool bring_in(struct rt_proc *p, struct need n, const atomic_u32 *quit)
 {
 	struct populate_pass pass = populate_begin();
-	uint64_t free = heapgauge_sum(HEAPGAUGE_FREE);
 	bool any = false, longer = false;
 
-	while (free < bytes && ahead_wanted()) {
+	while (n.free < n.bytes && ahead_wanted() && swept_over() &&
+	       atomic_u32_load_relaxed(quit) == 0) {
 		uint64_t more = populate_range(p, &pass);
 
-		libthread_poll(p);
-		free += more;
+		n.free += more;
 		any |= more != 0;
-		if (!pass.over || free >= bytes)
-			continue;
-		// All that is free has memory.
-		if (longer || !mheap_extend(p, base_pages(bytes - free)))
-			break;
-		longer = true;
-		pass.over = false;
+		if (pass.over && n.free < n.bytes) {
+			// All that is free has memory.
+			if (longer ||
+			    !mheap_extend(p, base_pages(n.bytes - n.free)))
+				break;
+			longer = true;
+			pass.over = false;
+		}
+		libthread_poll(p);
 	}
 	return any;
 }
 
-void ahead_run(struct ahead *a, struct rt_proc *p, uint64_t now)
+void ahead_run(struct ahead *a, struct rt_proc *p, uint64_t now,
+	       const atomic_u32 *quit)
 {
 	uint64_t before = a->called;
-	uint64_t bytes = 0;
+	struct need n = {0, 0};
 
 	if (!ahead_called(a))
 		return;
@@ -108,10 +122,10 @@ void ahead_run(struct ahead *a, struct rt_proc *p, uint64_t now)
 	a->called = now;
 	// Without a clock no two calls are known to be close.
 	if (before != 0 && now != 0 && base_sub_sat(now, before) <= QUICK_NS)
-		bytes = bytes_now();
+		n = look();
 	// The next call may come while this one is served.
-	if (bytes != 0)
-		mheap_await_taken(bytes / 2 >> RT_PAGE_SHIFT, true);
-	if (bytes == 0 || !bring_in(p, bytes))
+	if (n.bytes != 0)
+		mheap_await_taken(n.bytes / 2 >> RT_PAGE_SHIFT, true);
+	if (n.bytes == 0 || !bring_in(p, n, quit))
 		await();
 }

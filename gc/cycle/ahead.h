@@ -55,9 +55,11 @@ bool ahead_call(struct ahead *a);
 // ahead_called tells whether the thread was called since the last ahead_run.
 bool ahead_called(const struct ahead *a);
 
-// ahead_run brings in memory if the thread was called.  now is nanotime.  p is
-// the caller's P, which may be stopped meanwhile.  It must be running, with no
-// stack to be scanned, and the caller must hold no lock.
-void ahead_run(struct ahead *a, struct rt_proc *p, uint64_t now);
+// ahead_run brings in memory if the thread was called, and ends early if *quit
+// is set.  now is nanotime.  p is the caller's P, which may be stopped
+// meanwhile.  It must be running, with no stack to be scanned, and the caller
+// must hold no lock.
+void ahead_run(struct ahead *a, struct rt_proc *p, uint64_t now,
+	       const atomic_u32 *quit);
 
 #endif

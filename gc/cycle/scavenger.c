@@ -39,7 +39,7 @@ static void finish_sweep(struct rt_proc *p)
 static void serve_threads(struct rt_proc *p)
 {
 	finish_sweep(p);
-	ahead_run(&scavenger.ahead, p, nanotime());
+	ahead_run(&scavenger.ahead, p, nanotime(), &scavenger.quit);
 }
 
 // pause_for sleeps between two batches.  A sweep that begins meanwhile, or a

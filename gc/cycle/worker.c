@@ -45,8 +45,9 @@ bool worker_knows_processors(void)
 	       atomic_u32_load_relaxed(&workers.cpus) != 0;
 }
 
-// read_limit reads the limit of processor time, once in the life of a heap.  If
-// another thread forks meanwhile, the child has the open file, too.
+// read_limit reads the limit of processor time, unless it was read.  Two
+// threads may do so at the same time, and find the same.  If another thread
+// forks meanwhile, the child has the open file, too.
 static void read_limit(void)
 {
 	struct cgroup c;

@@ -128,6 +128,7 @@ int lifetime_begin(const rt_config *c)
 	settings = *c;
 	oscall_note_nprocs(c->gc_affinity, c->gc_affinity_size);
 	settings.gc_affinity = NULL; // the host's, and copied
+	settings.gc_affinity_size = 0;
 	roots_set_stack_format(c->stack_format);
 	settings.stack_format = NULL; // the host's; roots has a copy
 	if (!atfork_init() || !attach_init() || !memory_init()) {

@@ -122,8 +122,9 @@ typedef struct rt_config {
 	 * except those that report a fault of the thread itself (SIGSEGV,
 	 * SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS), which the host's handler
 	 * gets.  They end in rt_fini; the child of a fork makes its own.  0:
-	 * never any thread, not even that of scavenge and gc_period_s.  Default
-	 * -1: max_procs - 1.
+	 * never any thread, not even that of scavenge, gc_period_s, sweep and
+	 * populate.  Default -1: max_procs - 1.  If max_procs or cgroup leaves
+	 * no helper, that other thread is made all the same.
 	 */
 	int gc_threads;
 
@@ -180,16 +181,24 @@ typedef struct rt_config {
 	uint8_t huge_pages;
 
 	/*
-	 * 1: when a thread begins to use fresh memory, the same system call
-	 * brings in up to 128 KiB of the pages that come next.  They count as
-	 * free until they are used.  This needs Linux 5.14 or later.  A thread
-	 * that allocates little gets nothing ahead of use.  2: in addition, the
-	 * library's thread (scavenge) brings in fresh memory while threads use
-	 * much of it: a thirty-second of what is allocated, at most 8 MiB, and
-	 * no more than may be allocated before the next collection.  It does so
-	 * in heaps of 32 MiB and more, and not if gc_threads is 0.  Then an
-	 * allocation rarely waits for the system to clear pages.  0: every page
-	 * is brought in by its first use.  Default 2.
+	 * 0: every page is brought in by its first use, which waits for the
+	 * system to clear it.
+	 * 1: when a thread begins to use fresh memory, one system call brings
+	 * in up to 128 KiB of it.  A thread that allocates little gets nothing
+	 * ahead of use.
+	 * 2: as 1, and the thread of scavenge brings in more while threads use
+	 * much fresh memory, more than 4 MiB in a tenth of a second.  So an
+	 * allocation rarely waits for the system to clear pages.  At any time a
+	 * thirty-second of what counts for the heap goal lies ahead, at most 8
+	 * MiB, and no more than may be allocated before the next collection or
+	 * than the memory limit leaves.  That thread is made for this, if not
+	 * before, when 32 MiB count for the goal, even if scavenge is 0.  With
+	 * gc_threads 0 it is as 1.
+	 *
+	 * What lies ahead counts in heap_idle and not in heap_released.  The
+	 * system takes it from the memory next to the processor that brings it
+	 * in; so choose 1 if gc_affinity names processors of another node.
+	 * Before Linux 5.14 each value is as 0.  Default 2.
 	 */
 	uint8_t populate;
 
@@ -471,8 +480,10 @@ typedef struct rt_config {
 	 * gc_affinity_size bytes as sched_setaffinity takes it, such as a
 	 * cpu_set_t, at most 1024 bytes.  rt_init copies it.  It need not
 	 * include a processor that the caller of rt_init may use.  There are no
-	 * more helper threads than processors in the mask.  A thread of the
-	 * host that collects keeps its own processors.
+	 * more helper threads than processors in the mask.  max_procs bounds
+	 * them as well, and its default counts only the caller's processors:
+	 * a host that pins that thread must set max_procs, too.  A thread of
+	 * the host that collects keeps its own processors.
 	 *
 	 * rt_init refuses a mask that names no processor with RT_EINVAL.  If
 	 * the system allows none of those that it names, the threads use the
@@ -492,10 +503,12 @@ typedef struct rt_config {
 	 * called.
 	 *
 	 * The thread that makes another one waits until the function has
-	 * returned, whatever the priorities of the two are.  It is a thread of
-	 * the host that allocates, collects or is in rt_fini.  So the function
-	 * must not wait for a lock that any thread of the host may hold in such
-	 * a call.  No stop, no fork and no other thread waits for the two.
+	 * returned.  It is a thread of the host that allocates, collects or is
+	 * in rt_fini.  So the function must not wait for a lock that any thread
+	 * of the host may hold in such a call.  Nor should it take long: if the
+	 * waiting thread has a real-time priority, the thread of scavenge still
+	 * has default scheduling in the function.  The thread that waits counts
+	 * as in a blocking region, so no stop and no fork waits for it.
 	 *
 	 * The function must return: it must not end the thread, nor be left by
 	 * longjmp or an exception.  A child that it forks must not return from
@@ -505,11 +518,18 @@ typedef struct rt_config {
 	 * another one is made later.  Each of these calls the function, too.
 	 *
 	 * The thread is not attached meanwhile, and rt_thread_attach returns
-	 * RT_EBUSY.  Functions that any thread may call work as usual.  The
-	 * stack is that of rt_trace_fn: 256 KiB, of which the function may use
-	 * 128 KiB.  Signals are blocked as gc_threads says, and must remain so.
+	 * RT_EBUSY.  Functions that any thread may call work as usual, also
+	 * those that block, and also when rt_fini makes the thread.  The stack
+	 * is that of rt_trace_fn: 256 KiB, of which the function may use 128
+	 * KiB.  Unlike a trace callback it may use thread-local variables.
+	 * Signals are blocked as gc_threads says, and must remain so: a
+	 * profiler that samples by signals does not see these threads.
+	 *
 	 * Thread-specific data that the function sets is destroyed when the
-	 * thread ends, in rt_fini.
+	 * thread ends.  rt_fini waits for that, so a destructor of such data
+	 * must not call the library, nor wait for a lock that the caller of
+	 * rt_fini holds.  The function and its data must stay until rt_fini has
+	 * returned 0.  exit does not end the threads.
 	 */
 	rt_gc_thread_fn *gc_thread_start;
 	void *gc_thread_arg;

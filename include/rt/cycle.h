@@ -71,10 +71,11 @@ typedef struct rt_cycle {
 	/* CPU time.  mark_cpu_ns is that of the thread that collected and of
 	 * helpers.  sweep_cpu_ns is only that of the thread that collected, in
 	 * the stop (rt_config.sweep); what is swept after the stop is in the
-	 * record of the next collection (swept_ns).  If heap_start is below 1
-	 * MiB, no clock is read for these two, and that thread counts with its
-	 * wall time. process_cpu_ns is that of the whole process during the
-	 * stop, including helpers and threads inside blocking regions. */
+	 * record of the next collection (swept_assist_cpu_ns).  If heap_start
+	 * is below 1 MiB, no clock is read for these two, and that thread
+	 * counts with its wall time.  process_cpu_ns is that of the whole
+	 * process during the stop, including helpers and threads inside
+	 * blocking regions. */
 	uint64_t stopping_cpu_ns; /* as in rt_stop_times */
 	uint64_t mark_cpu_ns;
 	uint64_t sweep_cpu_ns;
@@ -130,19 +131,23 @@ typedef struct rt_cycle {
 	uint64_t scavenged_background;
 	uint64_t scavenged_assist;
 
-	/* The sweep that the collection before has left to the threads
-	 * (rt_config.sweep); 0 if it swept in its stop.  A sweep is over before
-	 * the next collection begins.  So its figures are in the record of that
-	 * one: the record of its own collection was there before, and a record
-	 * never changes.  The metrics under /gc/sweep have sums that include
-	 * the newest sweep.
+	/* These three are about the sweep of collection number - 1, if that
+	 * left it for after its stop (rt_config.sweep).  It is over before this
+	 * collection begins, and the record of its own was there before it.
 	 *
-	 * swept_ns is wall time, from the end of the stop until all was swept.
-	 * If no thread needs memory, and there is no thread of the library
-	 * (rt_config.gc_threads), that may be long.  The other two are CPU
-	 * time: of the library's thread, and of the host's threads, which sweep
-	 * before they allocate, wait for the end of a sweep, or look at the
-	 * whole heap.  The time of helpers is in neither. */
+	 * swept_ns is wall time, from the end of that stop until all was swept.
+	 * It is 0 only if that collection swept in its stop, if there was none,
+	 * or if the system refuses the clock.  If no thread needs memory, and
+	 * there is no thread of the library (rt_config.gc_threads), a sweep may
+	 * last until just before this collection.  So it is no measure of work.
+	 *
+	 * The other two are CPU time of sweeping after the stop: that of the
+	 * thread of scavenge, and that of the host's threads.  Either is 0 as
+	 * well if that side swept nothing.  Time of helpers is in neither.
+	 *
+	 * The metrics /gc/sweep/duration:seconds,
+	 * /gc/sweep/background:cpu-seconds and /gc/sweep/assist:cpu-seconds
+	 * have the sums since rt_init, and with them the newest sweep. */
 	uint64_t swept_ns;
 	uint64_t swept_background_cpu_ns;
 	uint64_t swept_assist_cpu_ns;

@@ -188,7 +188,9 @@ RT_API int rt_blocking_enter(void);
  *
  * Returns 0, or RT_EPERM (not attached), RT_ESTATE (not inside one; no heap).
  *
- * Attached threads.  Blocks while the world is stopped.  Does not collect.
+ * Attached threads.  Blocks while the world is stopped, and for microseconds
+ * while the library's thread takes free pages from the cache of this one
+ * (rt_config.idle_s).  Does not collect.
  */
 RT_API int rt_blocking_leave(void);
 

@@ -453,7 +453,7 @@ void oscall_note_nprocs(const void *mask, size_t bytes)
 			    seen.mask);
 	errno = before;
 	seen.bytes = n > 0 ? (size_t)n : 0;
-	wanted.bytes = bytes;
+	wanted = (struct processors){.bytes = bytes};
 	if (bytes != 0)
 		memcpy(wanted.mask, mask, bytes);
 }
@@ -477,7 +477,11 @@ static uint32_t count_processors(const uint64_t *mask)
 
 uint32_t oscall_noted_nprocs(void)
 {
-	return seen.bytes != 0 ? count_processors(seen.mask) : 0;
+	uint64_t either[MASK_WORDS];
+
+	for (unsigned i = 0; i < MASK_WORDS; i++)
+		either[i] = seen.mask[i] | wanted.mask[i];
+	return seen.bytes != 0 ? count_processors(either) : 0;
 }
 
 void oscall_thread_processors(void)

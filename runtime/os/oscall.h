@@ -134,7 +134,8 @@ uint32_t oscall_nprocs(void);
 enum { OSCALL_MASK_BYTES = 8192 / 8 };
 void oscall_note_nprocs(const void *mask, size_t n);
 
-// oscall_noted_nprocs returns how many those are, or 0 if the system refused.
+// oscall_noted_nprocs returns how many processors both have together, or 0 if
+// the system refused.
 uint32_t oscall_noted_nprocs(void);
 void oscall_thread_processors(void);
 void oscall_thread_ordinary(void);

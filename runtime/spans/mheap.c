@@ -20,6 +20,8 @@ bool mheap_init(void)
 {
 	mheap.freed_await = 0;
 	mheap.taken_await = 0;
+	mheap.taken_all = false;
+	atomic_u32_store_relaxed(&mheap.taken_much, 0);
 	atomic_u32_store_relaxed(&mheap.freed_much, 0);
 	mheap.taken = 0;
 	mheap.max = arena.reserved >> RT_PAGE_SHIFT;
@@ -165,7 +167,7 @@ static void cache_exchange(struct mheap_cache *cache, unsigned npages)
 	pagecache_fill(&cache->pages, &mheap.pages, npages);
 	pagecache_keep(&cache->pages, &mheap.pages, npages, (unsigned)most);
 	mheap.taken += pagecache_count(&cache->pages) - before;
-	note_taken(pagecache_count(&cache->pages),
+	note_taken(base_sub_sat(pagecache_count(&cache->pages), before),
 		   bits_count(cache->pages.scav));
 }
 
@@ -335,7 +337,7 @@ static bool await_in_hand(void)
 	sema_acquire(&mheap.turn);
 	mutex_lock(&mheap.lock);
 	// The thread that has the next turn must first take the heap lock.  So
-	// the caller can look for pages before more are being released.
+	// the caller can look for pages before more are in hand.
 	sema_release(&mheap.turn);
 	return true;
 }
@@ -387,8 +389,7 @@ static bool grow(struct rt_proc *p, uint64_t npages)
 		schedpoint(SCHED_GROW);
 		ok = prepare((uint32_t)total);
 		mutex_lock(&mheap.lock);
-		// Otherwise pages at the end that are being released would
-		// not count as free.
+		// Otherwise pages in hand at the end would not count as free.
 		await_in_hand();
 		if (!ok)
 			return false;
@@ -465,7 +466,8 @@ static bool take_locked(struct rt_proc *p, struct pages n, struct grant *g)
 		count_untaken(n.npages, n.use);
 		return false;
 	}
-	note_taken(n.npages, g->nscav);
+	if (n.use != MSPAN_WORK) // those are the collector's own
+		note_taken(n.npages, g->nscav);
 	// Scavenged pages read as zero.
 	g->zero = g->nscav == n.npages;
 	g->cache = NULL;
@@ -1005,8 +1007,10 @@ static bool take_behind(const struct mspan *s, uint64_t more, uint64_t *nscav)
 	mutex_lock(&mheap.lock);
 	ok = pagealloc_is_free(&mheap.pages, page, more) &&
 	     count_taken(more, MSPAN_HEAP);
-	if (ok)
+	if (ok) {
 		*nscav = pagealloc_alloc_range(&mheap.pages, page, more);
+		note_taken(more, *nscav);
+	}
 	mutex_unlock(&mheap.lock);
 	return ok;
 }

@@ -169,6 +169,7 @@ bool mheap_extend(struct rt_proc *p, uint64_t npages);
 
 // After a call of mheap_await_taken, mheap_taken_much is false until so many
 // pages have been taken since the call: only those that were scavenged, or all.
+// Pages of work buffers do not count.
 // With 0 it stays false.
 // mheap_take_taken returns what mheap_taken_much is, and makes it false until
 // the next call of mheap_await_taken.  If several threads call mheap_take_taken

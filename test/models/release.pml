@@ -5,10 +5,11 @@
 // and grow of runtime/spans/mheap.c.  Two threads release pages or bring them
 // in, one page at a time.  Two others want all the pages, and free them again.
 //
-// A thread that finds no room while pages are in hand waits for its turn.  It looks again under the heap lock, which it takes in its turn.  Pages
-// that are not free then are in use.  A thread that still finds no room unlocks
-// the heap while the system prepares memory, and then asks once more.  The free
-// pages at the heap's end are used; the heap grows by the rest.
+// A thread that finds no room while pages are in hand waits for its turn.  It
+// looks again under the heap lock, which it takes in its turn.  Pages that are
+// not free then are in use.  A thread that still finds no room unlocks the heap
+// while the system prepares memory, and then asks once more.  The free pages at
+// the heap's end are used; the heap grows by the rest.
 //
 // A stop waits for all four threads.  They poll between two steps, and not
 // while they wait for a turn.  The stopper finds all pages that no thread uses.

@@ -239,13 +239,18 @@ static bool lacks_populate(enum schedpoint at)
 static void begin_ahead(void)
 {
 	settings.populate = 2;
+	// The maker must find room while the scavenger has pages.
+	ck_assert(mheap_extend(NULL, 64 * RT_CHUNK_PAGES));
 	host_block();
 	hand_run(&maker, take_40_mib);
 	ck_assert(runs());
 	atomic_u64_store_release(&stopped_clock, nanotime());
 	schedpoint_hold(SCHED_POPULATE_RANGE);
 	while (!schedpoint_held(SCHED_POPULATE_RANGE))
-		hand_run(&maker, take_some);
+		if (ahead_called(&scavenger.ahead))
+			oscall_yield();
+		else
+			hand_run(&maker, take_some);
 	atomic_u64_store_release(&stopped_clock, 0);
 }
 
