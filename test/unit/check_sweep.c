@@ -484,7 +484,10 @@ static void race_round(struct rng *r, int round)
 	meet(&race.end);
 	ck_assert(sweep_done()); // no thread asks for a chunk any more
 	ck_assert_uint_eq(atomic_u64_load_relaxed(&race.chunks), nchunks);
+	// The sweepers may already be on their way to the next round.
+	ck_assert_int_eq(rt_stop_the_world(RT_STOP_HOST), RT_OK);
 	expect_plan(&before);
+	ck_assert_int_eq(rt_start_the_world(NULL), RT_OK);
 }
 
 TEST(two_sweepers_and_a_third_sweep_everything_once)

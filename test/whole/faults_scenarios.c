@@ -491,7 +491,7 @@ static void check_ahead(void)
 		populate_range(proc_self(), &pass);
 	// Old kernels always refuse.
 	require(atomic_u32_load_relaxed(&mheap.populate) == 0 ||
-		    heapgauge_sum(HEAPGAUGE_RELEASED) == 0,
+		    pagealloc_count_scavenged(&mheap.pages) == 0,
 		"pages have no memory");
 }
 
