@@ -5,6 +5,9 @@
 #include <check.h>
 #include <pthread.h>
 #include <rt/rt.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
 
 static inline pthread_t start_thread(void *(*fn)(void *), void *arg)
 {
@@ -54,6 +57,24 @@ static inline void *run_beside(void *(*fn)(void *), void *arg)
 	result = run_thread(fn, arg);
 	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
 	return result;
+}
+
+// thread_is_named tells whether the thread of this process with the number tid
+// has that name.
+static inline bool thread_is_named(const char *tid, const char *wanted)
+{
+	char path[300], name[20] = "";
+	FILE *file;
+
+	snprintf(path, sizeof path, "/proc/self/task/%s/comm", tid);
+	file = fopen(path, "r");
+	if (!file)
+		return false; // it has ended
+	if (!fgets(name, sizeof name, file))
+		name[0] = '\0';
+	fclose(file);
+	name[strcspn(name, "\n")] = '\0';
+	return strcmp(name, wanted) == 0;
 }
 
 #endif

@@ -80,22 +80,6 @@ static void goes_on(enum kind kind)
 		ck_assert_uint_eq(atomic_u32_load_relaxed(&scavenger.runs), 1);
 }
 
-static bool is_named(const char *tid, const char *wanted)
-{
-	char path[300], name[20] = "";
-	FILE *file;
-
-	snprintf(path, sizeof path, "/proc/self/task/%s/comm", tid);
-	file = fopen(path, "r");
-	if (!file)
-		return false; // it has ended
-	if (!fgets(name, sizeof name, file))
-		name[0] = '\0';
-	fclose(file);
-	name[strcspn(name, "\n")] = '\0';
-	return strcmp(name, wanted) == 0;
-}
-
 // list writes the numbers of the threads of a kind to tids, and returns how
 // many there are.
 static uint32_t list(enum kind kind, pid_t tids[MOST])
@@ -106,7 +90,7 @@ static uint32_t list(enum kind kind, pid_t tids[MOST])
 
 	ck_assert_ptr_nonnull(dir);
 	while ((entry = readdir(dir)) != NULL)
-		if (is_named(entry->d_name, names[kind])) {
+		if (thread_is_named(entry->d_name, names[kind])) {
 			ck_assert_uint_lt(n, MOST);
 			tids[n++] = (pid_t)strtol(entry->d_name, NULL, 10);
 		}
@@ -502,7 +486,7 @@ TEST(what_the_host_sets_stays, .n = KINDS)
 	goes_on((enum kind)_i);
 	tid = starts[0].tid;
 	snprintf(number, sizeof number, "%d", (int)tid);
-	ck_assert(is_named(number, "host's"));
+	ck_assert(thread_is_named(number, "host's"));
 	ck_assert_int_eq(sched_getaffinity(tid, sizeof its, &its), 0);
 	ck_assert(CPU_EQUAL(&last, &its));
 	ck_assert_int_eq(sched_getscheduler(tid), SCHED_BATCH);

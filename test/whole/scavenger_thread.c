@@ -46,22 +46,6 @@ static void await_released(void)
 	must(rt_blocking_leave());
 }
 
-// is_scavenger tells whether a thread of this process has that name.
-static bool is_scavenger(const char *tid)
-{
-	char path[300], name[20] = "";
-	FILE *file;
-
-	snprintf(path, sizeof path, "/proc/self/task/%s/comm", tid);
-	file = fopen(path, "r");
-	if (!file)
-		return false; // it has ended
-	if (!fgets(name, sizeof name, file))
-		name[0] = 0;
-	fclose(file);
-	return strcmp(name, "rtheap scavenge\n") == 0;
-}
-
 static unsigned scavengers(void)
 {
 	DIR *dir = opendir("/proc/self/task");
@@ -70,7 +54,7 @@ static unsigned scavengers(void)
 
 	ck_assert_ptr_nonnull(dir);
 	while ((entry = readdir(dir)) != NULL)
-		n += is_scavenger(entry->d_name);
+		n += thread_is_named(entry->d_name, "rtheap scavenge");
 	closedir(dir);
 	return n;
 }
