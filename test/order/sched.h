@@ -12,15 +12,21 @@
 #include "test/harness/schedpoint.h"
 #include "test/harness/suite.h"
 
+#include <semaphore.h>
+
 // Points at which a thread of any test was held; shared by the processes of
 // all tests.
 extern atomic_u32 *sched_reached;
 
-// A thread that does one thing.
+// A thread that does one thing.  If it stays, it ends in hand_end and not
+// before.  A thread that ends may have locks of the address sanitizer, which a
+// child of fork would wait for, so the threads beside a fork stay.
 struct hand {
 	pthread_t thread;
 	atomic_u32 tid; // the system's number, once it has begun
 	void (*fn)(void);
+	bool stays;
+	sem_t ends;
 };
 
 static inline void *hand_main(void *arg)
@@ -29,6 +35,8 @@ static inline void *hand_main(void *arg)
 
 	atomic_u32_store_release(&h->tid, thread_number());
 	h->fn();
+	while (h->stays && sem_wait(&h->ends) != 0)
+		;
 	return NULL;
 }
 
@@ -36,11 +44,13 @@ static inline void hand_start(struct hand *h, void (*fn)(void))
 {
 	h->fn = fn;
 	atomic_u32_store_relaxed(&h->tid, 0);
+	ck_assert_int_eq(sem_init(&h->ends, 0, 0), 0);
 	h->thread = start_thread(hand_main, h);
 }
 
 static inline void hand_end(struct hand *h)
 {
+	sem_post(&h->ends);
 	join_thread(h->thread);
 }
 

@@ -22,7 +22,7 @@
 
 enum { CHILD_SECONDS = 60 }; // one that takes longer hangs
 
-static struct hand forker, other, third;
+static struct hand forker, other = {.stays = true}, third;
 
 static void begin(void)
 {

@@ -18,7 +18,7 @@ enum {
 	BYTES = 64,
 };
 
-static struct hand first, second;
+static struct hand first = {.stays = true}, second;
 static void *slots[PARTS][PART];
 
 static void begin(void)
@@ -259,8 +259,9 @@ TEST(a_child_frees_what_lost_threads_had_freed, .n = RT_ARRAY_LEN(sharing))
 {
 	begin_sharing(sharing[_i]);
 	pass_at(SCHED_NOTE_WAIT, &second, fork_and_count);
-	let_end(sharing[_i], &first);
+	schedpoint_release(sharing[_i]);
 	hand_end(&second);
+	hand_end(&first);
 	host_unblock();
 	ck_assert_uint_eq(heap_live(), PART - OWN);
 	heap_healthy();

@@ -600,7 +600,7 @@ static void crowd_gets(void)
 
 TEST(a_gift_takes_one_lock)
 {
-	struct hand hands[CROWD];
+	static struct hand hands[CROWD];
 	uint64_t before;
 
 	open_marking(0);

@@ -29,7 +29,7 @@ enum {
 
 static_assert(PERIOD_S <= UINT8_MAX, "gc_period_s");
 
-static struct hand holder, second, other;
+static struct hand holder = {.stays = true}, second = {.stays = true}, other;
 static unsigned char *kept[KEPT]; // every other one is large
 static unsigned nkept;
 
@@ -260,15 +260,17 @@ static void begin(const struct phase *p)
 
 static void leave(const struct phase *p)
 {
-	if (p->hold == hold_none)
-		return;
-	if (p->hold == hold_asker) {
+	if (p->hold == hold_asker)
 		stw_release();
-		hand_end(&second);
-	} else {
+	else if (p->hold != hold_none)
 		schedpoint_release(p->at);
-	}
-	if (!(p->is & LIBRARY))
+}
+
+static void end_hands(const struct phase *p)
+{
+	if (p->hold == hold_asker)
+		hand_end(&second);
+	if (p->hold != hold_none && !(p->is & LIBRARY))
 		hand_end(&holder);
 }
 
@@ -535,6 +537,7 @@ static void meet(const struct event *e, const struct phase *p)
 	leave(p);
 	if (at != SCHEDPOINT_COUNT)
 		hand_end(&other);
+	end_hands(p);
 	host_unblock();
 }
 

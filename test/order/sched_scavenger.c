@@ -18,7 +18,7 @@
 
 enum { OBJECT = 8192, OBJECTS = 2048 }; // 16 MiB
 
-static struct hand maker, other;
+static struct hand maker = {.stays = true}, other;
 static void *objects[OBJECTS];
 
 static void begin_sweeping(uint8_t sweep)
@@ -715,7 +715,8 @@ TEST(a_stop_waits_for_a_flush, .n = RT_ARRAY_LEN(meet))
 	begin_flush();
 	hold_at(SCHED_MUTEX_SLEEP, &stopper, meet[_i]);
 	schedpoint_release(SCHED_MUTEX_SLEEP);
-	let_end(SCHED_PROC_CLAIM, &maker);
+	schedpoint_release(SCHED_PROC_CLAIM);
 	hand_end(&stopper);
+	hand_end(&maker);
 	end_flush();
 }

@@ -205,7 +205,7 @@ TEST(no_thread_writes_to_what_is_folded)
 // heapstats READER_UNLOCKED: an exact reader waits for a reader that folds.
 TEST(two_readers_take_turns)
 {
-	struct hand exact;
+	static struct hand exact;
 
 	change(p);
 	read_live();
