@@ -23,6 +23,7 @@
 #include "gc/cycle/scavenger.h"
 #include "runtime/spans/populate.h"
 #include "gc/cycle/scavturn.h"
+#include "gc/cycle/swept.h"
 #include "gc/host/slices.h"
 #include "gc/host/supply.h"
 #include "runtime/pages/hugepages.h"
@@ -568,6 +569,9 @@ static unsigned act_sweep(void)
 
 	settings.gc_threads = 0;
 	failed = read_unswept();
+	failed += make_unswept();
+	// As the library's thread, which comes in its own time.
+	swept_slice_down(proc_self());
 	failed += make_unswept() + act_kinds();
 	failed += make_unswept() + act_large();
 	settings.gc_threads = usual;
