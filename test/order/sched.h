@@ -7,20 +7,21 @@
 #ifndef TEST_ORDER_SCHED_H
 #define TEST_ORDER_SCHED_H
 
+#include <semaphore.h>
+
 #include "test/harness/await.h"
 #include "runtime/world/stw.h"
 #include "test/harness/schedpoint.h"
 #include "test/harness/suite.h"
 
-#include <semaphore.h>
-
 // Points at which a thread of any test was held; shared by the processes of
 // all tests.
 extern atomic_u32 *sched_reached;
 
-// A thread that does one thing.  If it stays, it ends in hand_end and not
-// before.  A thread that ends may have locks of the address sanitizer, which a
-// child of fork would wait for, so the threads beside a fork stay.
+// A thread that does one thing; static or initialised.  If it stays, it ends in
+// hand_end and not before.  A thread that ends may hold locks of the address
+// sanitizer, for which a child of fork waits for ever.  So a thread that would
+// otherwise end while another forks must stay.
 struct hand {
 	pthread_t thread;
 	atomic_u32 tid; // the system's number, once it has begun

@@ -235,14 +235,26 @@ static void fork_and_wait(void)
 static void (*const meets[])(void) = {read_exactly, verify, stop_by_host,
 				      host_collect, fork_and_wait};
 
+static void await_end_of_scavenger(void)
+{
+	uint64_t end = nanotime() + AWAIT_SECONDS * UINT64_C(1000000000);
+
+	while (atomic_u32_load_acquire(&scavenger.quit) != 0) {
+		ck_assert_msg(nanotime() < end, "it does not end");
+		oscall_yield();
+	}
+}
+
 // fork FINI_KEEPS, FINI_RUNS: the end waits for a helper, as blocked, and
-// without the right to stop the world.
+// without the right to stop the world.  The other thread of the library does
+// not end beside a fork (sched.h).
 TEST(no_stop_and_no_fork_waits_for_an_end, .n = RT_ARRAY_LEN(meets))
 {
 	host_detach();
 	schedpoint_hold(SCHED_SERVE_LEFT);
 	pass_at(SCHED_AWAIT_THREADS, &ender, end_heap);
 	await_held(SCHED_SERVE_LEFT);
+	await_end_of_scavenger();
 	hand_run(&other, meets[_i]);
 	let_end(SCHED_SERVE_LEFT, &ender);
 	ck_assert_int_eq(ended, RT_OK);

@@ -20,8 +20,6 @@
 #include "test/order/host.h"
 #include "test/harness/process.h"
 
-enum { CHILD_SECONDS = 60 }; // one that takes longer hangs
-
 static struct hand forker, other = {.stays = true}, third;
 
 static void begin(void)
@@ -347,7 +345,7 @@ static void fork_that_throws(void)
 	int status;
 
 	if (child == 0) {
-		alarm(CHILD_SECONDS);
+		process_expire();
 		in_child();
 		_exit(0);
 	}

@@ -18,7 +18,7 @@ enum {
 	BYTES = 64,
 };
 
-static struct hand first = {.stays = true}, second;
+static struct hand first, second;
 static void *slots[PARTS][PART];
 
 static void begin(void)

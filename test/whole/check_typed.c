@@ -860,7 +860,7 @@ TEST(both_processes_of_a_fork_have_their_bits)
 	grow_list(3000);
 	child = fork();
 	if (child == 0)
-		alarm(50);
+		process_expire();
 	ck_assert_uint_eq(heap_live_after_gc(), 3000);
 	grow_list(child == 0 ? 5000 : 1000);
 	ck_assert_uint_eq(heap_live_after_gc(), child == 0 ? 8000 : 4000);

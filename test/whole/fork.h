@@ -12,12 +12,9 @@
 #include "runtime/world/proc.h"
 #include "test/harness/await.h"
 #include "test/harness/heap.h"
+#include "test/harness/process.h"
 
-enum {
-	CELLS = 1000,
-	// A child that takes longer hangs.
-	CHILD_SECONDS = 60,
-};
+enum { CELLS = 1000 };
 
 // Check has locks of its own, which may be held at a fork.  So children, and
 // threads that are busy at a fork, end the test by themselves.
@@ -160,7 +157,7 @@ static inline void fork_and(void (*fn)(void))
 	pid_t child = fork();
 
 	if (child == 0) {
-		alarm(CHILD_SECONDS);
+		process_expire();
 		fn();
 		_exit(0);
 	}

@@ -9,8 +9,6 @@
 #include "test/harness/kind.h"
 #include "test/harness/process.h"
 
-enum { CHILD_SECONDS = 60 }; // a child that takes longer hangs
-
 static uintptr_t *root;
 
 static int add_words(int number)
