@@ -61,7 +61,7 @@ RT_INLINE struct freelist_slot *look_up(void *p)
 // A host may have left word 1 of a live object undefined (poison.h).
 RT_INLINE bool is_listed(const struct freelist_slot *slot)
 {
-	return poison_word(slot->seal) == ((uintptr_t)slot ^ freelist_secret);
+	return poison_word(slot->seal) == freelist_seal(slot);
 }
 
 // leave poisons a listed slot again.
@@ -96,7 +96,7 @@ bool freelist_holds(const void *p)
 {
 	uintptr_t seal = (uintptr_t)p + offsetof(struct freelist_slot, seal);
 
-	return poison_read(seal) == ((uintptr_t)p ^ freelist_secret);
+	return poison_read(seal) == freelist_seal(p);
 }
 
 // ---- lists of a thread ----

@@ -38,7 +38,7 @@ enum {
 // A slot on a list.
 struct freelist_slot {
 	struct freelist_slot *next;
-	uintptr_t seal; // address of the slot ^ freelist_secret
+	uintptr_t seal; // freelist_seal
 };
 static_assert(sizeof(struct freelist_slot) == FREELIST_MIN, "two words");
 
@@ -63,6 +63,12 @@ RT_GLOBAL atomic_ptr freelist_shared[SPANCLASS_COUNT];
 RT_INLINE bool freelist_is_used(spanclass sc)
 {
 	return spanclass_kind(sc) != KIND_TYPED;
+}
+
+// freelist_seal returns the seal of a listed slot at p.
+RT_INLINE uintptr_t freelist_seal(const void *p)
+{
+	return (uintptr_t)p ^ freelist_secret;
 }
 
 // freelist_init makes all shared lists empty, and chooses another secret.  It
@@ -108,7 +114,7 @@ RT_NORETURN void freelist_overwritten(const void *slot);
 RT_INLINE bool freelist_add(struct freelist *l, void *p)
 {
 	struct freelist_slot *slot = p;
-	uintptr_t seal = (uintptr_t)slot ^ freelist_secret;
+	uintptr_t seal = freelist_seal(slot);
 
 	if (RT_UNLIKELY(slot->seal == seal))
 		return false;
@@ -130,7 +136,7 @@ RT_INLINE void *freelist_take(struct freelist *l, uint32_t size)
 	char *p = (char *)slot;
 	uint32_t i = 0;
 
-	if (RT_UNLIKELY(slot->seal != ((uintptr_t)slot ^ freelist_secret)))
+	if (RT_UNLIKELY(slot->seal != freelist_seal(slot)))
 		freelist_overwritten(slot);
 	l->head = slot->next;
 	l->n--;
