@@ -567,14 +567,14 @@ static unsigned act_sweep(void)
 {
 	int usual = settings.gc_threads;
 	unsigned failed;
-	bool swept;
+	bool swept_some;
 
 	settings.gc_threads = 0;
 	failed = read_unswept();
 	failed += make_unswept();
 	// The library's thread itself may come after the trial.
-	swept = swept_slice_down(proc_self());
-	require(swept || scavenger_runs() || trial.kind != OSCALL_CLOCK,
+	swept_some = swept_slice_down(proc_self());
+	require(swept_some || scavenger_runs() || trial.kind != OSCALL_CLOCK,
 		"nothing was left");
 	failed += make_unswept() + act_kinds();
 	failed += make_unswept() + act_large();
