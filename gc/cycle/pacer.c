@@ -214,16 +214,27 @@ void pacer_note_processors(uint32_t n)
 	atomic_u32_store_relaxed(&pacer.processors, n);
 }
 
+void pacer_note_release(uint64_t ns)
+{
+	atomic_u64_add_relaxed(&pacer.released, ns);
+}
+
 // account passes CPU time to the limiter.  Returns whether it limits.
 static bool account(uint64_t gc, uint64_t now)
 {
-	uint64_t program = base_sub_sat(base_sub_sat(now, pacer.cpu), gc);
+	uint64_t all = base_sub_sat(now, pacer.cpu);
+	uint64_t released = atomic_u64_load_relaxed(&pacer.released);
+	uint64_t taken = add_sat(gc, released - pacer.counted);
 	uint32_t processors = atomic_u32_load_relaxed(&pacer.processors);
+	bool limits;
 
 	if (processors != 0)
 		limiter_shrink(&pacer.limiter, processors);
 	pacer.cpu = base_max(pacer.cpu, now);
-	return limiter_add(&pacer.limiter, gc, program);
+	pacer.counted = released;
+	limits = limiter_add(&pacer.limiter, taken, base_sub_sat(all, taken));
+	atomic_u32_store_relaxed(&pacer.limiting, limits);
+	return limits;
 }
 
 void pacer_collected(const struct pacer_found *found)
@@ -274,6 +285,16 @@ bool pacer_put_off(uint64_t used, uint64_t cpu)
 		raise(base_min(pacer.unlimited, add_sat(used, LIMIT_ROOM)));
 	mutex_unlock(&rule_lock);
 	return wait;
+}
+
+bool pacer_limits(uint64_t cpu)
+{
+	bool limits;
+
+	mutex_lock(&rule_lock);
+	limits = account(0, cpu);
+	mutex_unlock(&rule_lock);
+	return limits;
 }
 
 void pacer_external_fell(uint64_t external)

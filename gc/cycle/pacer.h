@@ -113,8 +113,11 @@ struct pacer {
 	uint64_t before;	// the goal before the last collection; 0: none
 	atomic_u64 external;	// found.external, to be read without the lock
 	struct limiter limiter;
+	atomic_u32 limiting; // limiter.limiting, to be read without the lock
 	// Processors of which the limiter is to learn; 0: none.
 	atomic_u32 processors;
+	atomic_u64 released; // ns that releasing for the memory limit has taken
+	uint64_t counted;    // ns of these that the limiter has counted
 	uint64_t cpu;	 // ns of the process that the limiter has counted
 	bool beyond;	 // the last collection could not keep the limit
 	atomic_u32 warn; // 1: the host must be told that, with the next two
@@ -168,6 +171,20 @@ void pacer_swept(uint64_t pages, uint64_t objects);
 // goal becomes 1 MiB more than used.  used is pacer_used.  cpu is the CPU time
 // of the process.  The caller must be attached, and the world must run.
 bool pacer_put_off(uint64_t used, uint64_t cpu);
+
+// pacer_note_release notes that releasing pages for the memory limit took ns of
+// CPU time.  For the limiter that is time of a collection.  Any thread may call
+// it.
+void pacer_note_release(uint64_t ns);
+
+// pacer_limits tells whether what only a limit wants has to wait.  It is as
+// pacer_put_off, but leaves the goal.  It need not be called while
+// pacer_limiting is false.
+bool pacer_limits(uint64_t cpu);
+RT_INLINE bool pacer_limiting(void)
+{
+	return atomic_u32_load_relaxed(&pacer.limiting) != 0;
+}
 
 // pacer_set_percent changes the percentage and returns the one before.  The
 // caller must be attached, and the world must run.

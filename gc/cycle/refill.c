@@ -14,28 +14,23 @@ static RT_NOINLINE bool waits(const struct rt_mcache *mc, uint64_t npages)
 	       !mheap_fits(&mc->heap, npages);
 }
 
-// pop_unswept sweeps a chunk and looks into a set again.  A no-GC stretch keeps
-// stops waiting, so there it does so only if no pages are free.
-static RT_NOINLINE struct mspan *pop_unswept(const struct rt_mcache *mc,
+// pop_or_make sweeps a chunk and looks into a set again, and makes a span if
+// there is still none.  A no-GC stretch keeps stops waiting, so there it sweeps
+// only if no pages are free.  Returns NULL if the heap should not grow, or
+// cannot.
+static RT_NOINLINE struct mspan *pop_or_make(struct rt_mcache *mc,
 					     struct rt_proc *p, spanclass sc)
 {
 	uint64_t npages = sizeclass_table[spanclass_size(sc)].npages;
+	struct mspan *s = NULL;
 
-	if (mc->thread.nogc != 0 && mheap_fits(&mc->heap, npages))
-		return NULL;
-	swept_slice(p);
-	return mcentral_pop(sc);
-}
-
-// new_small makes a span.  Returns NULL if the heap should not grow, or cannot.
-static struct mspan *new_small(struct rt_mcache *mc, struct rt_proc *p,
-			       spanclass sc)
-{
-	uint64_t npages = sizeclass_table[spanclass_size(sc)].npages;
-
-	if (RT_UNLIKELY(sweep_left()) && waits(mc, npages))
-		return NULL;
-	return mheap_alloc_small(p, &mc->heap, sc);
+	if (mc->thread.nogc == 0 || !mheap_fits(&mc->heap, npages)) {
+		swept_slice(p);
+		s = mcentral_pop(sc);
+	}
+	if (!s && !waits(mc, npages))
+		s = mheap_alloc_small(p, &mc->heap, sc);
+	return s;
 }
 
 void *refill_small(struct rt_mcache *mc, struct rt_proc *p,
@@ -52,10 +47,10 @@ void *refill_small(struct rt_mcache *mc, struct rt_proc *p,
 	}
 	mcache_retire_slot(mc, p, slot);
 	s = mcentral_pop(sc);
-	if (!s && RT_UNLIKELY(sweep_left()))
-		s = pop_unswept(mc, p, sc);
 	if (!s)
-		s = new_small(mc, p, sc);
+		s = RT_LIKELY(!sweep_left())
+			? mheap_alloc_small(p, &mc->heap, sc)
+			: pop_or_make(mc, p, sc);
 	if (!s) {
 		// A flush does nothing for a slot without a span.
 		slot->run_log2 = MCACHE_RUN_FIRST;

@@ -16,5 +16,13 @@ void release_step(struct rt_proc *p)
 	if (released == 0)
 		atomic_u64_store_relaxed(&release.dry,
 					 gauge_load(&gauges.mapped_ready));
-	gcstats_scavenged(GCSTATS_ASSIST, released, before);
+	pacer_note_release(gcstats_scavenged(GCSTATS_ASSIST, released, before));
+}
+
+void release_put_off(void)
+{
+	enum { ROOM = 1 << 20 };
+
+	atomic_u64_store_relaxed(&release.dry,
+				 gauge_load(&gauges.mapped_ready) + ROOM);
 }

@@ -5,7 +5,9 @@
 // A thread that is about to allocate compares what is mapped with the limit.
 // If that is beyond the limit, free pages are released first, in steps between
 // which the thread may poll.  When no free pages are left, it does not try
-// again until more is mapped, or a collection has freed pages.
+// again until more is mapped, or a collection has freed pages.  While the
+// limiter makes collections for the limit wait (limiter.h), releasing waits as
+// well.
 #ifndef GC_CYCLE_RELEASE_H
 #define GC_CYCLE_RELEASE_H
 
@@ -15,7 +17,9 @@
 
 // No check: any number is possible.
 struct release {
-	atomic_u64 dry; // bytes mapped when no page was left to release, or 0
+	// Up to so many bytes mapped there is no try: no page was left to
+	// release, or it was put off.
+	atomic_u64 dry;
 };
 
 RT_GLOBAL struct release release;
@@ -40,5 +44,9 @@ RT_INLINE bool release_due(uint64_t more)
 // release_step releases some free pages.  The caller must be attached, outside
 // a blocking region, with the world running, and must hold no lock.
 void release_step(struct rt_proc *p);
+
+// release_put_off makes release_due false until 1 MiB more is mapped, or
+// release_again is called.  Any thread may call it.
+void release_put_off(void);
 
 #endif

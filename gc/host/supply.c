@@ -333,6 +333,10 @@ static RT_NOINLINE void collect_due(struct rt_proc *p)
 // the memory limit, or no pages are left.  Pages of the dead are freed first.
 static RT_NOINLINE void keep_limit(struct rt_proc *p, size_t more)
 {
+	if (pacer_limiting() && pacer_limits(gcstats_cpu())) {
+		release_put_off();
+		return;
+	}
 	if (door_nogc()) {
 		release_step(p); // the rest would keep stops waiting
 		return;

@@ -332,7 +332,9 @@ typedef struct rt_config {
 	 * hard limit (rt_set_heap_max) may take, in percent of the process's,
 	 * over a few seconds: 1 to 100.  Beyond that the heap may pass the
 	 * memory limit, and for the hard limit only an allocation collects that
-	 * needs a page beyond it.  100: no bound.  Default 50.
+	 * needs a page beyond it.  What threads of the host take to release
+	 * pages for the memory limit counts, too, and waits, too.  100: no
+	 * bound.  Default 50.
 	 *
 	 * Collections wait once they have taken a second of each processor more
 	 * than their share.  The processors are max_procs, those that the
@@ -359,7 +361,8 @@ typedef struct rt_config {
 	 * Default 1.  A limit that cannot be read counts as none.
 	 *
 	 * The library reads cpu.max, memory.max and memory.high of version 2,
-	 * and of version 1 only the limit of processor time, in /sys/fs/cgroup.
+	 * and cpu.cfs_quota_us, cpu.cfs_period_us and memory.limit_in_bytes of
+	 * version 1, in /sys/fs/cgroup.
 	 */
 	uint8_t cgroup;
 
@@ -387,20 +390,21 @@ typedef struct rt_config {
 	 * refuses eight releases in a row, as for locked memory, it stops, and
 	 * tries again after any of these.  A thread that polls may have to wait
 	 * for it as in rt_free_os_memory, and a stop may have to wait for one
-	 * step of at most 2 MiB.  0: pages go back only for the memory limit,
-	 * and in rt_free_os_memory.  Default 1.
+	 * step of at most 2 MiB.  0: pages are released only for the memory
+	 * limit, and in rt_free_os_memory.  Default 1.
 	 */
 	uint8_t scavenge;
 
 	/*
-	 * Seconds without a collection, and without allocations of 1 percent of
-	 * the heap goal, after which the host counts as idle, 0 to 255.  Then
-	 * the thread of scavenge releases all free pages, with 5 percent of
-	 * processor time, including those that threads in blocking regions have
-	 * set aside.  A thread that leaves its region meanwhile may wait for
-	 * some microseconds.  Allocations without a collection may be noticed
-	 * only when that time is over; then it begins again.  Default 5.  0:
-	 * never.
+	 * Seconds after which the host counts as idle, 0 to 255, if in that
+	 * time it has not collected, and its objects have not become more or
+	 * less by 1 percent of the heap goal.  What it allocates and frees by
+	 * hand in that time does not count.  Then the thread of scavenge
+	 * releases all free pages, with 5 percent of processor time, including
+	 * those that threads in blocking regions have set aside.  A thread that
+	 * leaves its region meanwhile may wait for some microseconds.
+	 * Allocations without a collection may be noticed only when that time
+	 * is over; then it begins again.  Default 5.  0: never.
 	 */
 	uint8_t idle_s;
 

@@ -77,11 +77,12 @@ static void lower_cpus(struct cgroup *c, struct options_text quota,
 				    ((uint64_t)q % (uint64_t)p != 0));
 }
 
+// Without a limit, version 1 has the largest number of whole pages.
 static void lower_memory(struct cgroup *c, struct options_text bytes)
 {
 	int64_t n;
 
-	if (options_integer(bytes, &n) && n >= 0)
+	if (options_integer(bytes, &n) && n >= 0 && n <= INT64_MAX / 2)
 		lower(&c->memory, (uint64_t)n / 100 * MEMORY_PART);
 }
 
@@ -98,10 +99,11 @@ static void read_v2(struct path *dir, struct cgroup *c)
 
 static void read_v1(struct path *dir, struct cgroup *c)
 {
-	char quota[LIMIT_MAX], period[LIMIT_MAX];
+	char quota[LIMIT_MAX], period[LIMIT_MAX], memory[LIMIT_MAX];
 
 	lower_cpus(c, read_text(dir, "/cpu.cfs_quota_us", quota),
 		   read_text(dir, "/cpu.cfs_period_us", period));
+	lower_memory(c, read_text(dir, "/memory.limit_in_bytes", memory));
 }
 
 // has_word tells whether word is one of the words of a list, which are
@@ -171,8 +173,10 @@ static void read_group(const char *root, struct options_text line,
 		return;
 	if (controls.len == 0)
 		read_levels(root, "", line, c);
-	else if (has_word(controls, "cpu"))
+	if (has_word(controls, "cpu"))
 		read_levels(root, "/cpu", line, c);
+	if (has_word(controls, "memory"))
+		read_levels(root, "/memory", line, c);
 }
 
 void cgroup_read(const char *membership, const char *root, struct cgroup *c)

@@ -17,9 +17,9 @@ struct cgroup {
 };
 
 // cgroup_read reads both limits.  With version 2 they are in the files cpu.max,
-// memory.max and memory.high.  With version 1 only the limit of processors is
-// read: cpu.cfs_quota_us divided by cpu.cfs_period_us.  membership is the file
-// with the names of the groups, root the directory in which the groups are.
+// memory.max and memory.high.  With version 1 they are cpu.cfs_quota_us divided
+// by cpu.cfs_period_us, and memory.limit_in_bytes.  membership is the file with
+// the names of the groups, root the directory in which the groups are.
 void cgroup_read(const char *membership, const char *root, struct cgroup *c);
 
 // cgroup_self reads the limits of this process, in the places where Linux keeps

@@ -107,6 +107,20 @@ TEST(processor_time_of_version_1)
 	ck_assert_uint_eq(limits().cpus, 2);
 }
 
+TEST(memory_of_version_1)
+{
+	put("self", "5:memory:/m/n\n4:cpuacct,cpu:/a\n");
+	put("memory/m/n/memory.limit_in_bytes", "9223372036854771712\n");
+	ck_assert_uint_eq(limits().memory, CGROUP_NO_LIMIT);
+	put("memory/m/memory.limit_in_bytes", "2000\n");
+	ck_assert_uint_eq(limits().memory, 1800);
+	put("memory/m/n/memory.limit_in_bytes", "1000\n");
+	ck_assert_uint_eq(limits().memory, 900);
+	put("cpu/a/memory.limit_in_bytes", "500\n");
+	put("memory/m/n/memory.limit_in_bytes", "1000"); // cut off
+	ck_assert_uint_eq(limits().cpus, CGROUP_NO_LIMIT);
+}
+
 // ---- what makes no sense ----
 
 static const char *const texts[] = {

@@ -98,6 +98,36 @@ TEST(pages_go_back_before_others_are_taken)
 	heap_healthy();
 }
 
+// While the limiter makes collections for the limit wait, an allocation
+// releases nothing for it.
+TEST(nothing_goes_back_while_the_limiter_waits)
+{
+	uint64_t before;
+
+	start(-1, INT64_MAX);
+	for (unsigned i = 0; i < 64; i++)
+		root[i] = rt_alloc_noscan(MIB);
+	for (unsigned i = 0; i < 64; i += 2)
+		root[i] = NULL;
+	rt_gc();
+	pacer.limiter.percent = 50;
+	pacer.limiter.fill = UINT64_MAX / 2; // years
+	pacer.limiter.limiting = true;
+	atomic_u32_store_relaxed(&pacer.limiting, 1);
+	before = mapped();
+	ck_assert_int_eq(rt_set_memory_limit(48 * MIB, NULL), RT_OK);
+	ck_assert_ptr_nonnull(rt_alloc(64));
+	ck_assert_ptr_nonnull(rt_alloc_noscan(8 * MIB));
+	ck_assert_ptr_nonnull(rt_alloc(64000));
+	ck_assert_uint_ge(mapped(), before + 8 * MIB);
+	ck_assert_uint_eq(collections(), 1);
+	pacer.limiter.fill = 0;
+	ck_assert_ptr_nonnull(rt_alloc_noscan(2 * MIB));
+	ck_assert_ptr_nonnull(rt_alloc_noscan(2 * MIB));
+	ck_assert_uint_le(mapped(), 48 * MIB + MIB);
+	heap_healthy();
+}
+
 // Every second page is free, so no span of four pages fits between them.  What
 // rt_alloc_many takes is mapped anew, and the free pages go back in return.
 TEST(many_end_where_pages_must_go_back)
