@@ -2,8 +2,10 @@
 #include <rt/thread.h>
 
 #include "runtime/world/safepoint.h"
+#include "gc/cycle/sweep.h"
 #include "gc/cycle/libthread.h"
 #include "gc/host/door.h"
+#include "gc/host/slices.h"
 #include "gc/host/finalize.h"
 #include "gc/host/region.h"
 #include "gc/host/attach.h"
@@ -71,6 +73,8 @@ void rt_safepoint(void)
 	if (!door_allocating(t) || door_nogc())
 		return;
 	safepoint_poll(t);
+	if (RT_UNLIKELY(sweep_left()))
+		slices_help(t);
 	finalize_poll(t);
 }
 

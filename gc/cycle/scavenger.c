@@ -213,6 +213,16 @@ static void call(void)
 		note_wake(&scavenger.pause);
 }
 
+void scavenger_advise(void)
+{
+	if (atomic_u32_load_relaxed(&scavenger.runs) != 0) {
+		if (swept_pass_advice())
+			call();
+	} else if (swept_take_advice()) {
+		worker_advise();
+	}
+}
+
 void scavenger_provide(struct rt_proc *p)
 {
 	bool sweeps = !swept_over();

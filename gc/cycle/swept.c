@@ -48,8 +48,15 @@ void swept_buffers_freed(void)
 
 bool swept_take_advice(void)
 {
-	return atomic_u32_load_relaxed(&swept.advise) != 0 &&
-	       atomic_u32_cas_relaxed(&swept.advise, 1, 0);
+	uint32_t advise = atomic_u32_load_relaxed(&swept.advise);
+
+	return advise != 0 && atomic_u32_cas_relaxed(&swept.advise, advise, 0);
+}
+
+bool swept_pass_advice(void)
+{
+	return atomic_u32_load_relaxed(&swept.advise) == 1 &&
+	       atomic_u32_cas_relaxed(&swept.advise, 1, 2);
 }
 
 void swept_begin(bool beside)

@@ -48,7 +48,9 @@ struct swept {
 	// Huge pages are chosen after the sweep, and after the work buffers
 	// were freed: how many of the two have not ended.
 	atomic_u32 before_choice;
-	atomic_u32 advise;   // 1: huge pages are wanted, no helper was called
+	// 1: huge pages are wanted, and no helper was called; 2: the library's
+	// thread knows.
+	atomic_u32 advise;
 	atomic_u32 sleepers; // threads in swept_await
 	atomic_u64 paid;     // bytes of freed pages that large objects took
 	atomic_u64 chunk_ns; // what a chunk took in the last sweep; 0: unknown
@@ -109,15 +111,17 @@ RT_INLINE bool swept_over(void)
 }
 
 // swept_take_advice tells whether the caller has to call worker_advise: huge
-// pages are wanted, and no helper was there to call.
+// pages are wanted, and no helper was there to call.  swept_pass_advice tells
+// whether the caller has to wake the library's thread for that.
 bool swept_take_advice(void);
+bool swept_pass_advice(void);
 
-// swept_unfinished tells whether swept_end or swept_take_advice may have
+// swept_unfinished tells whether swept_end or swept_pass_advice may have
 // something to do.
 RT_INLINE bool swept_unfinished(void)
 {
 	return atomic_u32_load_relaxed(&swept.state) != SWEPT ||
-	       atomic_u32_load_relaxed(&swept.advise) != 0;
+	       atomic_u32_load_relaxed(&swept.advise) == 1;
 }
 
 // swept_pay tells whether the sweep has freed npages pages that no large object

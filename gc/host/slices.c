@@ -3,7 +3,7 @@
 
 #include "runtime/os/schedpoint.h"
 #include "runtime/world/safepoint.h"
-#include "gc/cycle/worker.h"
+#include "gc/cycle/scavenger.h"
 
 void slices_await(struct rt_thread *t)
 {
@@ -20,6 +20,12 @@ void slices_await(struct rt_thread *t)
 	context_keep();
 }
 
+void slices_help(struct rt_thread *t)
+{
+	if (atomic_u32_load_relaxed(&scavenger.runs) == 0)
+		swept_slice(t->p);
+}
+
 void slices_rest(struct rt_thread *t)
 {
 	if (RT_LIKELY(swept_over()))
@@ -34,6 +40,5 @@ void slices_rest(struct rt_thread *t)
 		schedpoint(SCHED_SLICES_REST);
 		safepoint_poll(t);
 	}
-	if (swept_take_advice())
-		worker_advise();
+	scavenger_advise();
 }

@@ -12,6 +12,10 @@
 // come only at a poll of the thread.
 void slices_rest(struct rt_thread *t);
 
+// slices_help sweeps a chunk if the library has no thread that sweeps.  t is as
+// for slices_rest.  It does not poll.
+void slices_help(struct rt_thread *t);
+
 // slices_await sleeps, as blocked, until all is swept, or for a millisecond.  t
 // must be the calling thread's, which holds no lock and has found no chunk to
 // sweep.  In a no-GC stretch it is not blocked: then no stop can come, and no

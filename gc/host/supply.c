@@ -280,8 +280,7 @@ static void collect(struct rt_proc *p, struct ask *a)
 	asked = cycle_begin(p);
 	serve_all(p, asked);
 	worker_provide(p, cycle_end(p, asked));
-	if (swept_take_advice())
-		worker_advise();
+	scavenger_advise();
 	schedpoint(SCHED_COLLECT_PROVIDED);
 	scavenger_provide(p);
 }
@@ -357,8 +356,8 @@ static RT_NOINLINE void keep_limit(struct rt_proc *p, size_t more)
 static RT_NOINLINE void end_sweep(void)
 {
 	swept_end();
-	if (!door_nogc() && swept_take_advice())
-		worker_advise();
+	if (!door_nogc())
+		scavenger_advise();
 }
 
 void supply_collect_due(struct rt_proc *p, size_t more)

@@ -425,16 +425,16 @@ typedef struct rt_config {
 	 * 2: after it, beside the host's threads.  The thread of scavenge
 	 * sweeps, and a thread that would take more memory sweeps some first, 4
 	 * MiB of the heap at a time, which takes 10 to 50 microseconds, and
-	 * polls in between.  With gc_threads 0 only the threads that allocate
-	 * sweep.  The rest is swept before the next collection, before rt_gc
-	 * returns, before a batch of destructors begins (rt/final.h), and by
-	 * the functions that look at the whole heap or read exact statistics.
-	 * These see no difference to 0, and the heap goal is the same once all
-	 * is swept.  Sweeping beside the threads counts as the program's CPU
-	 * time, not as that of the collector.  A collection for an allocation
-	 * that found no memory, or during rt_drop_now, sweeps in its stop.  The
-	 * thread is made for the first such sweep, if not before, even if
-	 * scavenge is 0.  Default 1.
+	 * polls in between.  With gc_threads 0 only threads that allocate, or
+	 * call rt_safepoint, sweep.  The rest is swept before the next
+	 * collection, before rt_gc returns, before a batch of destructors
+	 * begins (rt/final.h), and by the functions that look at the whole heap
+	 * or read exact statistics. These see no difference to 0, and the heap
+	 * goal is the same once all is swept.  Sweeping beside the threads
+	 * counts as the program's CPU time, not as that of the collector.  A
+	 * collection for an allocation that found no memory, or during
+	 * rt_drop_now, sweeps in its stop.  The thread is made for the first
+	 * such sweep, if not before, even if scavenge is 0.  Default 1.
 	 */
 	uint8_t sweep;
 

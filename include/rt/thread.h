@@ -219,7 +219,9 @@ RT_API void *rt_call_blocking(void *(*fn)(void *), void *arg);
 /*
  * rt_safepoint stops the thread here if a stop is requested.  A thread that
  * computes for long without allocating must call it in its loops, every few
- * microseconds.  It costs one test if no stop is requested.
+ * microseconds.  It costs two tests if no stop is requested.  But if the
+ * library has no thread that sweeps (gc_threads 0), it frees a part of what the
+ * last collection found, up to 4 MiB of the heap, until all is freed.
  *
  * Attached threads.  It does nothing on another thread, inside a blocking
  * region or a no-GC stretch, and in the caller's own stop.  Blocks and polls.

@@ -22,6 +22,7 @@
 enum {
 	OBJECT = 8192,
 	PER_MIB = (1 << 20) / OBJECT,
+	PER_CHUNK = RT_CHUNK_SIZE / OBJECT,
 	MOST_MIB = 64,
 };
 
@@ -85,6 +86,40 @@ TEST(rt_gc_returns_when_all_is_swept)
 	must(rt_gc());
 	ck_assert(swept_over());
 	heap_healthy();
+}
+
+// A program that no longer allocates sweeps in rt_safepoint, chunk by chunk.
+TEST(safepoints_sweep_where_the_library_has_no_thread)
+{
+	unsigned n = 0;
+
+	while (!swept_over()) {
+		uint64_t freed = heap_metric("/gc/heap/frees:objects");
+
+		rt_safepoint();
+		ck_assert_uint_le(heap_metric("/gc/heap/frees:objects") - freed,
+				  PER_CHUNK);
+		ck_assert_uint_le(++n, arena_used() >> RT_CHUNK_SHIFT);
+	}
+	ck_assert_uint_ge(n, (32 - 2) / 4 - 1);
+	heap_healthy();
+}
+
+// Elsewhere it only polls.
+TEST(safepoints_do_not_sweep_elsewhere)
+{
+	must(rt_nogc_enter());
+	rt_safepoint();
+	must(rt_nogc_leave());
+	must(rt_blocking_enter());
+	rt_safepoint();
+	must(rt_blocking_leave());
+	ck_assert(sweep_left());
+	atomic_u32_store_relaxed(&scavenger.runs, 1);
+	for (unsigned i = 0; i < 100; i++)
+		rt_safepoint();
+	atomic_u32_store_relaxed(&scavenger.runs, 0);
+	ck_assert(sweep_left());
 }
 
 // ---- the phase ----
@@ -662,6 +697,23 @@ TEST(huge_pages_follow_the_sweep, .n = 2)
 	}
 	ck_assert_uint_eq(stretches(), 1);
 	ck_assert_uint_eq(hugepages.range[0].nwanted, 0);
+	heap_healthy();
+	must(rt_fini());
+}
+
+// A thread of the host leaves that to the library's thread, once.
+TEST(the_librarys_thread_is_told_of_huge_pages)
+{
+	begin_huge(config(2, 0));
+	atomic_u32_store_relaxed(&scavenger.runs, 1);
+	slices_rest(rt_thread_tls);
+	ck_assert(!swept_unfinished());
+	ck_assert_ptr_nonnull(rt_alloc_noscan(4000));
+	ck_assert_uint_eq(stretches(), 0);
+	atomic_u32_store_relaxed(&scavenger.runs, 0);
+	ck_assert(!swept_pass_advice());
+	ck_assert(swept_take_advice());
+	ck_assert(!swept_take_advice());
 	heap_healthy();
 	must(rt_fini());
 }
