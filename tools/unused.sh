@@ -30,6 +30,7 @@ runway_trigger marking beside the threads
 runway_begin marking beside the threads
 runway_owe marking beside the threads
 runway_end marking beside the threads
+runway_work marking beside the threads
 '
 
 # code FILE...: the text without comments and without what tests alone have.

@@ -11,9 +11,11 @@
 // reaches the goal.
 //
 // Marking in the stop needs none of this: its trigger is the goal (pacer.h).
+// No cycle uses it yet.
 //
-// The unit of work is a scanned word; each byte that must be read for words
-// counts as an eighth more.  Heap, stacks and ranges count alike.
+// Work counts the words that markers take to look them up, and the bytes that
+// they read to find these words (runway_work).  Heap, stacks and ranges count
+// alike.
 #ifndef GC_CYCLE_RUNWAY_H
 #define GC_CYCLE_RUNWAY_H
 
@@ -64,6 +66,14 @@ struct runway_debt {
 	uint64_t credit; // work that the background had done in advance
 	uint64_t work;	 // the rest, which the thread does
 };
+
+// runway_work returns the work of taking so many words and reading so many
+// bytes.  64 bytes, a line of the cache, are worth a word: so time is nearly
+// proportional to it both for graphs and for long objects without pointers.
+RT_INLINE uint64_t runway_work(uint64_t words, uint64_t bytes)
+{
+	return words + bytes / 64;
+}
 
 // runway_init forgets all markings.
 void runway_init(struct runway *r);

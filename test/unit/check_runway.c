@@ -490,6 +490,15 @@ static struct runway begun(struct runway_heap *h)
 
 GROUP(assists);
 
+// A vector of a page without pointers and 64 words of a graph cost the same.
+TEST(work_is_words_and_lines)
+{
+	ck_assert_uint_eq(runway_work(0, 0), 0);
+	ck_assert_uint_eq(runway_work(0, 4096), 64);
+	ck_assert_uint_eq(runway_work(64, 0), 64);
+	ck_assert_uint_eq(runway_work(512, 4096), 576);
+}
+
 TEST(work_is_spread_over_the_bytes_that_are_left)
 {
 	struct runway_heap h = usual;
