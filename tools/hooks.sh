@@ -42,6 +42,22 @@ in_program() {
 		comm -12 - "$2"
 }
 
+# sources PROGRAM: the files that it is made of.
+sources() {
+	echo "$1.c"
+	sed -e ':a' -e '/\\$/N; s/\\\n//; ta' "$srcdir/test/programs.am" |
+		awk -v name="$(echo "$1" | tr / _)_SOURCES" '
+			$1 == name { for (i = 3; i <= NF; i++) if ($i !~ /\$/) print $i }'
+}
+
+# asks_for_hooks PROGRAM: does it name a hook or what only hooks have?
+asks_for_hooks() {
+	words=$(paste -sd '|' "$dir/hooks")
+	(cd "$srcdir" && sources "$1" | sort -u | xargs grep -hwE \
+		"$words|OSCALL_[A-Z]+|SCHED_[A-Z_]+|.*harness/(shadow|refuse).*") |
+		grep . >/dev/null
+}
+
 # shipped: the objects of the library.
 shipped() {
 	for source in $(cd "$srcdir" && ls runtime/*/*.c gc/*/*.c); do
@@ -53,7 +69,6 @@ hooks "$srcdir" >"$dir/hooks"
 symbols test/libhooked.a >"$dir/hooked"
 # shellcheck disable=SC2046 # a list of objects
 symbols $(shipped) >"$dir/shipped"
-grep '^[a-z]' "$dir/shipped" >"$dir/functions"
 
 ! comm -23 "$dir/hooks" "$dir/hooked" | grep .
 verdict $? "test/libhooked.a has each hook"
@@ -65,16 +80,23 @@ verdict $? "no hook is in what ships"
 
 export srcdir
 tagged=$(sh "$srcdir/tools/tagged.sh" hooks)
+points=$(sh "$srcdir/tools/tagged.sh" sched)
+for program in $tagged; do
+	case " $points " in
+	*" $program "*) ;;
+	*) asks_for_hooks "$program" ||
+		echo "$program is tagged hooks and asks for none" ;;
+	esac
+done >"$dir/found"
+! grep . "$dir/found"
+verdict $? "tests that are tagged name a hook, or are run with schedule points"
 sed -n 's,^[a-z_]* += \(test/[^ .]*\)\( .*\)*$,\1,p' "$srcdir/test/list.am" |
 	while read -r program; do
-		# Without Check, or with sanitizers, some are not built, or do
-		# without the library.
+		# Without Check, or with sanitizers, some are not built.
 		[ -f "$program" ] || continue
 		hooked=$(in_program "$program" "$dir/hooks")
 		case " $tagged " in
-		*" $program "*) [ -n "$hooked" ] ||
-			[ -z "$(in_program "$program" "$dir/functions")" ] ||
-			echo "$program is tagged hooks and has none" ;;
+		*" $program "*) ;;
 		*) [ -z "$hooked" ] ||
 			echo "$program has hooks and is not tagged" ;;
 		esac

@@ -11,8 +11,8 @@
 # function.  A function that is used, or does not exist, must not be among them.
 # What only tests need is in the library of tests.
 #
-# The same run looks at two functions that nothing uses, one of them inline, in
-# a copy: it must find both.
+# The same run looks at three functions that nothing uses, two of them inline,
+# in a copy: it must find them.
 #
 # usage: srcdir=DIR CC=... NM=... tools/unused.sh (where the objects were built)
 set -u
@@ -64,7 +64,7 @@ defined() {
 	# shellcheck disable=SC2086 # NM may carry options
 	${NM:-nm} -P "$@" | awk '$2 == "T" { print $1, "is not static" }'
 	code "$sources"/runtime/*/*.h "$sources"/gc/*/*.h |
-		awk '/^RT_INLINE / && match($0, /[a-z0-9_]+\(/) {
+		awk '/^(RT_INLINE|static inline) / && match($0, /[a-z0-9_]+\(/) {
 			print substr($0, RSTART, RLENGTH - 1), "is inline"
 		}'
 }
@@ -118,6 +118,11 @@ RT_INLINE int seeded_inline(void)
 {
 	return 1;
 }
+__attribute__((unused))
+static inline int seeded_static(void)
+{
+	return 1;
+}
 SEEDED
 cat >"$dir/copy/runtime/os/seeded.c" <<'SEEDED'
 #define RT_INLINE static inline
@@ -143,6 +148,6 @@ ${CC:-cc} -c "$dir/copy/runtime/os/seeded.c" -o "$dir/seeded.o" &&
 	unused "$dir/copy" $objects "$dir/seeded.o" | sort |
 	comm -13 "$dir/unused" - >"$dir/found" &&
 	[ "$(cut -d' ' -f1 "$dir/found" | paste -sd ' ' -)" = \
-		"seeded_inline seeded_out_of_line" ]
+		"seeded_inline seeded_out_of_line seeded_static" ]
 verdict $? "functions that nothing uses are found"
 verdict_sum

@@ -15,7 +15,7 @@ int rt_set_finalize_mode(int mode, rt_ready_fn *notify, void *arg)
 	if (mode != RT_FINALIZE_MANUAL && mode != RT_FINALIZE_POLL)
 		return RT_EINVAL;
 	handlers_set_ready(notify, arg);
-	atomic_u32_store_relaxed(&finalize.poll, mode == RT_FINALIZE_POLL);
+	finalize_set_poll(mode == RT_FINALIZE_POLL);
 	return RT_OK;
 }
 

@@ -1,7 +1,6 @@
 // Ranges of memory and callbacks that the host registers as roots, and handles.
 #include <rt/roots.h>
 
-#include "runtime/world/stw.h"
 #include "gc/mark/layout.h"
 #include "gc/mark/rootfns.h"
 #include "gc/mark/handles.h"
@@ -73,51 +72,27 @@ int rt_roots_add_fn(rt_roots_fn *fn, void *arg, const char *name)
 	return error;
 }
 
-// removal_begin keeps a stop from beginning until removal_end.  A thread that
-// no stop waits for acquires the right to stop the world, so no stop begins and
-// the heap does not end meanwhile.  Returns an error if the caller may not
-// remove anything, and then nothing needs to be ended.
-static int removal_begin(bool *acquired)
-{
-	const struct rt_proc *p = proc_self();
-
-	*acquired = door_ready() && (!p || p->in_region) && !door_in_callback();
-	if (!*acquired)
-		return door_in_callback() ? RT_EBUSY : door_attached_now(false);
-	stw_acquire(NULL);
-	if (door_ready())
-		return RT_OK;
-	stw_release();
-	return RT_ESTATE;
-}
-
-static void removal_end(bool acquired)
-{
-	if (acquired)
-		stw_release();
-}
-
 int rt_roots_remove(void *lo, void *hi)
 {
 	bool acquired, found;
-	int error = removal_begin(&acquired);
+	int error = door_removal_begin(&acquired);
 
 	if (error)
 		return door_answer(error);
 	found = roots_remove((uintptr_t)lo, (uintptr_t)hi);
-	removal_end(acquired);
+	door_removal_end(acquired);
 	return found ? RT_OK : RT_ENOENT;
 }
 
 int rt_roots_remove_fn(rt_roots_fn *fn, void *arg)
 {
 	bool acquired, found;
-	int error = removal_begin(&acquired);
+	int error = door_removal_begin(&acquired);
 
 	if (error)
 		return door_answer(error);
 	found = rootfns_remove(fn, arg);
-	removal_end(acquired);
+	door_removal_end(acquired);
 	return found ? RT_OK : RT_ENOENT;
 }
 
@@ -154,12 +129,12 @@ rt_handle *rt_handle_new(void *obj)
 static RT_NOINLINE int free_beside_stops(rt_handle *h)
 {
 	bool acquired, was_used;
-	int error = removal_begin(&acquired);
+	int error = door_removal_begin(&acquired);
 
 	if (error)
 		return error;
 	was_used = handles_free_beside(h);
-	removal_end(acquired);
+	door_removal_end(acquired);
 	return was_used ? RT_OK : RT_EINVAL;
 }
 

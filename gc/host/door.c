@@ -25,3 +25,23 @@ int door_blocking_now(bool stopper)
 		return RT_ESTATE;
 	return door_collecting() ? RT_EBUSY : door_attached_now(stopper);
 }
+
+int door_removal_begin(bool *acquired)
+{
+	const struct rt_proc *p = proc_self();
+
+	*acquired = door_ready() && (!p || p->in_region) && !door_in_callback();
+	if (!*acquired)
+		return door_in_callback() ? RT_EBUSY : door_attached_now(false);
+	stw_acquire(NULL);
+	if (door_ready())
+		return RT_OK;
+	stw_release();
+	return RT_ESTATE;
+}
+
+void door_removal_end(bool acquired)
+{
+	if (acquired)
+		stw_release();
+}

@@ -132,4 +132,11 @@ RT_INLINE bool door_stayed(const struct rt_thread *t, uint64_t attachments)
 	return door_may_go_on(t) && door_attachments == attachments;
 }
 
+// door_removal_begin keeps a stop from beginning until door_removal_end.  A
+// thread that no stop waits for acquires the right to stop the world, so no
+// stop begins and the heap does not end meanwhile.  Returns an error if the
+// caller may not remove anything, and then nothing needs to be ended.
+int door_removal_begin(bool *acquired);
+void door_removal_end(bool acquired);
+
 #endif

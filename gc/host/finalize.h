@@ -24,6 +24,12 @@ void finalize_reset(void);
 // many as are ready.  Returns how many ran.
 size_t finalize_run(struct rt_thread *t, size_t max);
 
+// finalize_set_poll says whether finalize_poll does anything.
+RT_INLINE void finalize_set_poll(bool on)
+{
+	atomic_u32_store_relaxed(&finalize.poll, on);
+}
+
 // finalize_poll runs what is ready, and frees a batch that is finished, if that
 // is to happen where a thread polls.
 RT_INLINE void finalize_poll(struct rt_thread *t)

@@ -11,6 +11,7 @@
 #include "gc/mark/grey.h"
 #include "test/harness/fault.h"
 #include "test/harness/kind.h"
+#include "test/harness/process.h"
 #include "test/harness/thread.h"
 
 static const uint64_t bit_0[] = {1}, bits_5[] = {5}, bit_1[] = {2};
