@@ -186,6 +186,7 @@ smoke "$all" shift 2
 smoke "$collectors" stack 1000
 smoke rtheap stats exact 1
 smoke rtheap stats exact-alloc 1
+smoke rtheap stats exact-sweep 1
 smoke rtheap stats live-alloc 1
 smoke rtheap stats cached 2
 smoke rtheap stats exact-wait 2
@@ -194,6 +195,7 @@ smoke rtheap stats history 0
 smoke "$collectors" stats collect 2
 smoke "$collectors" stats collect 0 0
 smoke rtheap stats collect-alloc 2
+smoke rtheap stats collect-wait 2 0
 smoke "$all" steady 2
 smoke "$all" trees 8 1 bottom
 smoke "$all" trees 8 2 top
