@@ -81,7 +81,8 @@ watch() {
 	for setting in sweep=0 sweep=2; do
 		(RTDEBUG=$setting && export RTDEBUG &&
 			"$dir/watch-$program" "$@" </dev/null) >"$dir/out"
-		grep -q '^at 0' "$dir/out" || [ "$program" = sweep ]
+		grep -q '^at 0' "$dir/out" ||
+			[ "$program" = small ] || [ "$program" = sweep ]
 		verdict $? "$program $* shows samples, $setting"
 		sed "s/^/$program $*	$setting	/" "$dir/out" |
 			tee -a "$dir/watched" | awk -F '\t' '
@@ -205,6 +206,7 @@ watch drop tenth 4 0
 watch drop scattered 4 0
 watch limit 16 100 go 0 10 80
 watch limit 16 off small 0 50 110
+watch small 2
 watch sweep 1 mixed wall
 watch sweep 1 messages cpu
 watch sweep 1 churn cpu
