@@ -61,10 +61,18 @@ ticks() {
 	total=$((busy + idle + iowait))
 }
 
+# shared succeeds if there is a shared library.  If another version has none,
+# both are linked statically: a shared library begins more slowly, and takes
+# pages of its own.
+shared() {
+	[ -f "$PWD/.libs/librtheap.so" ] &&
+		{ [ -z "${RT_OLD-}" ] || [ -f "$RT_OLD/.libs/librtheap.so" ]; }
+}
+
 # library DIR prints options for the shared library of a build, found as if it
 # were installed.
 library() {
-	if [ -f "$1/.libs/librtheap.so" ]; then
+	if shared; then
 		echo "$1/.libs/librtheap.so -Wl,-rpath,$1/.libs"
 	elif [ -f "$1/librtheap.a" ]; then
 		library_static "$1"

@@ -151,7 +151,7 @@ function title(name, fig)
 	sub(/ x$/, ", x", fig)
 	sub(/ percent$/, ", %", fig)
 	sub(/ MiB s$/, ", MiB/s", fig)
-	if (match(fig, / (MiB|ms|us|s)$/))
+	if (match(fig, / (KiB|MiB|ms|us|s)$/))
 		fig = substr(fig, 1, RSTART - 1) "," substr(fig, RSTART)
 	return fig
 }

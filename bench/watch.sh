@@ -1,7 +1,7 @@
 #!/bin/sh
 # watch.sh - memory and collections over time, at several settings of rtheap.
 #
-# usage: srcdir=DIR CC=... bench/watch.sh drop|limit|sweep
+# usage: srcdir=DIR CC=... bench/watch.sh drop|limit|small|sweep
 #
 # Run it in the directory of the build.  Each row of bench/watch.rows that is of
 # this bench runs at its settings in turn.  bench-WHAT.md has a table of all
@@ -10,7 +10,8 @@
 #
 # From the environment:
 #   RT_CASES        a regular expression of the names of rows
-#   RT_REPETITIONS  how often each row is run; 1 by default, of sweep 5
+#   RT_REPETITIONS  how often each row is run; 1 by default, of sweep
+#                   and small 5
 #   RT_SECONDS      how long an idle program is watched, 12 by default
 #   RT_PUBLISH      yes: the table of figures replaces the one in doc/speed.md
 set -eu
@@ -30,9 +31,9 @@ unset RTGC RTMEMLIMIT RTDEBUG
 
 case $bench in
 drop | limit) repetitions=${RT_REPETITIONS:-1} ;;
-sweep) repetitions=${RT_REPETITIONS:-5} ;;
+small | sweep) repetitions=${RT_REPETITIONS:-5} ;;
 *)
-	echo "watch: $bench: drop, limit or sweep is wanted" >&2
+	echo "watch: $bench: drop, limit, small or sweep is wanted" >&2
 	exit 2
 	;;
 esac

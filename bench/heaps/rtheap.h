@@ -1,5 +1,6 @@
 // rtheap.h - rtheap as a host uses it: public headers, default settings, and
 // RT_STORE for every pointer that is stored into an older object.
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -124,6 +125,28 @@ static inline uint64_t heap_stats_stop(double us[2])
 	us[1] = (double)t.stopped_ns / 1e3;
 	return bytes;
 }
+
+// An older version (RT_OLD) may have no records of collections.
+#ifdef rt_read_cycle
+#define HEAP_HAS_CYCLE 1
+
+static inline void heap_beyond(double us[2])
+{
+	rt_cycle c;
+
+	heap_must(rt_read_cycle(0, &c), "rt_read_cycle");
+	us[0] = (double)(c.pause_ns - c.mark_ns) / 1e3;
+	us[1] = ((double)c.process_cpu_ns - (double)c.mark_cpu_ns) / 1e3;
+}
+
+static inline bool heap_unswept(void)
+{
+	rt_metric_sample m = {.name = "/gc/phase:state"};
+
+	heap_must(rt_metrics_read(&m, 1), "rt_metrics_read");
+	return m.u64 == 2;
+}
+#endif
 
 static inline uint64_t heap_stats_live(void)
 {

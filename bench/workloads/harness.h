@@ -27,6 +27,11 @@
 //                              stayed stopped (HEAP_HAS_STOP)
 //   heap_pause_ms()            how long the last collection stopped the world
 //                              (HEAP_HAS_HISTORY)
+//   heap_beyond(us)            of the last collection's stop all but marking,
+//   in
+//                              microseconds of the clock and of CPU time
+//   heap_unswept()             whether the sweep of the last collection has not
+//                              ended (both HEAP_HAS_CYCLE)
 //   heap_held()                bytes from the system, without those that went
 //                              back (HEAP_HAS_HELD)
 //   heap_collections()         since heap_begin (collectors that pairs.sh runs)
@@ -73,7 +78,7 @@
 #define PEER_INLINE static inline __attribute__((always_inline, unused))
 #define PEER_UNUSED static inline __attribute__((unused))
 
-enum { PEER_THREADS = 257, PEER_FIGURES = 512 };
+enum { PEER_THREADS = 1001, PEER_FIGURES = 512 };
 
 // Seconds of the measured parts so far.
 struct peer_time {
@@ -235,7 +240,7 @@ PEER_UNUSED void peer_together(int nthreads, peer_work *work, void *arg,
 			       struct peer_time *t)
 {
 	struct peer_crew crew = {.work = work, .arg = arg};
-	struct peer_member m[PEER_THREADS];
+	struct peer_member *m;
 
 	if (nthreads == 1) {
 		peer_start(t);
@@ -245,6 +250,9 @@ PEER_UNUSED void peer_together(int nthreads, peer_work *work, void *arg,
 	}
 	if (nthreads > PEER_THREADS)
 		peer_die("too many threads");
+	// Not on the stack, which a collection scans.
+	if (!(m = malloc((size_t)nthreads * sizeof *m)))
+		peer_die("no memory");
 	pthread_barrier_init(&crew.start, NULL, (unsigned)nthreads + 1);
 	for (int i = 0; i < nthreads; i++) {
 		m[i].crew = &crew;
@@ -259,6 +267,7 @@ PEER_UNUSED void peer_together(int nthreads, peer_work *work, void *arg,
 		pthread_join(m[i].tid, NULL);
 	heap_unblock();
 	peer_stop(t);
+	free(m);
 	pthread_barrier_destroy(&crew.start);
 }
 

@@ -1,6 +1,6 @@
 // stats.c - microseconds to read the statistics of a heap.
 //
-// usage: stats WHAT[-alloc|-wait] THREADS [MB]
+// usage: stats WHAT[-alloc|-sweep|-wait] THREADS [MB]
 //
 // The heap has MB (by default 10) of live cells of 32 bytes.  WHAT is
 //
@@ -15,8 +15,10 @@
 // the world the reader sleeps until all of them have run since the last sample,
 // so that none has stopped already.  If they are more than the processors, the
 // stop waits until each has had its turn.  With -alloc, the others allocate
-// objects of 64 bytes as fast as they can, so the heap collects.  With -wait,
-// they wait in a blocking region.
+// objects of 64 bytes as fast as they can, so the heap collects.  With -sweep
+// they do the same, the heap always sweeps beside them, and the reader waits
+// for a sweep that has not ended before each sample.  With -wait, they wait in
+// a blocking region.
 //
 // Good: a live read takes less than 1 us and an exact one some us, and neither
 // grows with MB.  An exact read beside threads that wait or run takes as long
@@ -32,6 +34,12 @@
 // to stop, and each that continues wakes the next.  machine_us is the median of
 // these, machine_p90_us the time that nine of ten do not exceed.
 //
+// If no other thread runs, cpu_us is the median of the processor time that the
+// process takes for a collection.  beyond_us and beyond_cpu_us are the time of
+// a collection's stop less that of marking, if the heap tells; the second one
+// only if anything lives.  unswept_percent is in how many of the reads with
+// -sweep the sweep had not ended when the read began.
+//
 // If the heap reports the times of a stop, another third of the exact samples
 // takes these.  Their figures are the medians of how long the world took to
 // stop, and how long it stayed stopped.  The checksum is how many samples of
@@ -45,7 +53,8 @@ enum {
 	SAMPLES = 2000, // at most
 	BATCH = 16,
 	SPANS = 20,
-	GROUP = 16 // objects that are allocated from lap to lap
+	GROUP = 16,  // objects that are allocated from lap to lap
+	NAPS = 1000, // at most, until a sweep is found
 };
 
 struct cell {
@@ -70,11 +79,14 @@ struct lap {
 struct job {
 	enum mode mode;
 	bool allocate, wait; // the others do
+	bool sweep;	     // the reader waits for a sweep
 	uint64_t live;	     // bytes of cells
 	int samples, others;
 	int nreads, nstops, nbare;
 	double read[SAMPLES], stopping[SAMPLES], stopped[SAMPLES]; // us
 	double bare[SAMPLES];
+	double cpu[SAMPLES], beyond[SAMPLES], beyond_cpu[SAMPLES]; // us
+	int nunswept;
 	uint64_t found;
 	struct lap lap[PEER_THREADS];
 	atomic_int ready; // others that wait, in all rounds
@@ -198,16 +210,46 @@ static uint64_t read_once(enum mode mode)
 	return UINT64_MAX;
 }
 
+// unswept tells whether the sweep of the last collection has not ended.
+static bool unswept(void)
+{
+#ifdef HEAP_HAS_CYCLE
+	return heap_unswept();
+#else
+	peer_die("does not tell whether it sweeps");
+#endif
+}
+
+static void note_beyond(struct job *job)
+{
+#ifdef HEAP_HAS_CYCLE
+	double us[2];
+
+	heap_beyond(us);
+	job->beyond[job->nreads] = us[0];
+	job->beyond_cpu[job->nreads] = us[1];
+#else
+	(void)job;
+#endif
+}
+
 static void read_time(struct job *job)
 {
 	int batch = stops(job->mode) ? 1 : BATCH;
-	double began = peer_clock(CLOCK_MONOTONIC);
+	bool left = job->sweep && unswept();
 	uint64_t bytes = 0;
+	double cpu = peer_clock(CLOCK_PROCESS_CPUTIME_ID);
+	double began = peer_clock(CLOCK_MONOTONIC), ended;
 
 	for (int i = 0; i < batch; i++)
 		bytes = read_once(job->mode);
-	job->read[job->nreads++] =
-	    (peer_clock(CLOCK_MONOTONIC) - began) * 1e6 / batch;
+	ended = peer_clock(CLOCK_MONOTONIC);
+	cpu = peer_clock(CLOCK_PROCESS_CPUTIME_ID) - cpu;
+	if (job->mode == COLLECT)
+		note_beyond(job);
+	job->nunswept += left;
+	job->cpu[job->nreads] = cpu * 1e6 / batch;
+	job->read[job->nreads++] = (ended - began) * 1e6 / batch;
 	job->found += bytes >= job->live;
 }
 
@@ -282,6 +324,13 @@ static void others_run(struct job *job)
 			nap();
 }
 
+// await_sweep returns when a sweep has not ended, or after a second or more.
+static void await_sweep(void)
+{
+	for (int i = 0; i < NAPS && !unswept(); i++)
+		nap();
+}
+
 static void others_stand(struct job *job, int i)
 {
 	while (atomic_load(&job->ready) < (i + 1) * job->others) {
@@ -297,6 +346,8 @@ static void read_often(struct job *job)
 			others_stand(job, i);
 		else if (stops(job->mode) && !job->wait)
 			others_run(job);
+		if (job->sweep)
+			await_sweep();
 		sample(job, i);
 		if (job->mode == CACHED)
 			peer_wait(&job->next);
@@ -343,6 +394,19 @@ static enum mode mode_of(const char *name)
 	peer_die("no such statistics");
 }
 
+static void report_collections(struct job *job)
+{
+	size_t n = (size_t)job->nreads;
+
+	if (job->wait || job->others == 0)
+		peer_figure("cpu_us", peer_median(job->cpu, n));
+#ifdef HEAP_HAS_CYCLE
+	peer_figure("beyond_us", peer_median(job->beyond, n));
+	if (job->live != 0) // a small heap's marking has no CPU time
+		peer_figure("beyond_cpu_us", peer_median(job->beyond_cpu, n));
+#endif
+}
+
 static void report(struct job *job, const struct peer_time *t)
 {
 	double median;
@@ -358,6 +422,11 @@ static void report(struct job *job, const struct peer_time *t)
 			    peer_median(job->bare, (size_t)job->nbare));
 		peer_figure("machine_p90_us", job->bare[job->nbare * 9 / 10]);
 	}
+	if (job->mode == COLLECT)
+		report_collections(job);
+	if (job->sweep)
+		peer_figure("unswept_percent",
+			    100.0 * job->nunswept / job->nreads);
 	median = peer_median(job->read, (size_t)job->nreads);
 	peer_figure("p90_us", job->read[job->nreads * 9 / 10]);
 	peer_report(median, "us", t, job->found);
@@ -386,12 +455,15 @@ int main(int argc, char **argv)
 	struct cell *first;
 
 	job.mode = mode_of(peer_word(argc, argv, 1));
-	job.allocate = strstr(argv[1], "-alloc");
+	job.sweep = strstr(argv[1], "-sweep");
+	job.allocate = strstr(argv[1], "-alloc") || job.sweep;
 	job.wait = strstr(argv[1], "-wait");
 	job.live = mb * 1000000;
 	job.others = (int)peer_number(argc, argv, 2, threads);
 	job.samples = samples_of(&job);
 	pthread_barrier_init(&job.next, NULL, (unsigned)job.others + 1);
+	if (job.sweep)
+		setenv("RTDEBUG", "sweep=2", 1);
 	heap_begin();
 	first = cells_make(job.live);
 	peer_together(job.others + 1, work, &job, &t);

@@ -81,7 +81,8 @@ watch() {
 	for setting in sweep=0 sweep=2; do
 		(RTDEBUG=$setting && export RTDEBUG &&
 			"$dir/watch-$program" "$@" </dev/null) >"$dir/out"
-		grep -q '^at 0' "$dir/out" || [ "$program" = sweep ]
+		grep -q '^at 0' "$dir/out" ||
+			[ "$program" = small ] || [ "$program" = sweep ]
 		verdict $? "$program $* shows samples, $setting"
 		sed "s/^/$program $*	$setting	/" "$dir/out" |
 			tee -a "$dir/watched" | awk -F '\t' '
@@ -186,6 +187,7 @@ smoke "$all" shift 2
 smoke "$collectors" stack 1000
 smoke rtheap stats exact 1
 smoke rtheap stats exact-alloc 1
+smoke rtheap stats exact-sweep 1
 smoke rtheap stats live-alloc 1
 smoke rtheap stats cached 2
 smoke rtheap stats exact-wait 2
@@ -194,6 +196,7 @@ smoke rtheap stats history 0
 smoke "$collectors" stats collect 2
 smoke "$collectors" stats collect 0 0
 smoke rtheap stats collect-alloc 2
+smoke rtheap stats collect-wait 2 0
 smoke "$all" steady 2
 smoke "$all" trees 8 1 bottom
 smoke "$all" trees 8 2 top
@@ -203,6 +206,7 @@ watch drop tenth 4 0
 watch drop scattered 4 0
 watch limit 16 100 go 0 10 80
 watch limit 16 off small 0 50 110
+watch small 2
 watch sweep 1 mixed wall
 watch sweep 1 messages cpu
 watch sweep 1 churn cpu
