@@ -69,7 +69,7 @@ configured() {
 		{ tail "$work/log" >&2 && exit 2; }
 }
 
-# seed FILE SCRIPT succeeds if the script changed exactly one line.
+# seed FILE SCRIPT succeeds if the script changed or moved exactly one line.
 seed() {
 	[ -f "$work/source/$1" ] || return 1
 	cp "$work/source/$1" "$work/original"
