@@ -360,6 +360,28 @@ static uint32_t chunks_left(void)
 	return sweep_highest(left) - sweep_lowest(left);
 }
 
+// Threads of the host take the lowest chunk, also for a refill.  The library's
+// thread takes some of the highest.
+TEST(chunks_are_taken_from_both_ends)
+{
+	uint64_t left = atomic_u64_load_relaxed(&sweep.left), now;
+
+	ck_assert(swept_slice(proc_self()));
+	now = atomic_u64_load_relaxed(&sweep.left);
+	ck_assert_uint_eq(sweep_lowest(now), sweep_lowest(left) + 1);
+	ck_assert_uint_eq(sweep_highest(now), sweep_highest(left));
+	ck_assert_ptr_nonnull(rt_alloc_noscan(OBJECT));
+	now = atomic_u64_load_relaxed(&sweep.left);
+	ck_assert_uint_eq(sweep_lowest(now), sweep_lowest(left) + 2);
+	ck_assert_uint_eq(sweep_highest(now), sweep_highest(left));
+	ck_assert(swept_slice_down(proc_self()));
+	now = atomic_u64_load_relaxed(&sweep.left);
+	ck_assert_uint_eq(sweep_lowest(now), sweep_lowest(left) + 2);
+	ck_assert_uint_lt(sweep_highest(now), sweep_highest(left));
+	must(rt_gc());
+	heap_healthy();
+}
+
 // Between two chunks a thread polls, also within rt_alloc_many.
 TEST(rt_alloc_many_sweeps_a_chunk_at_most)
 {
