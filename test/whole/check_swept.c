@@ -961,21 +961,34 @@ TEST(a_heap_may_end_unswept, .n = 2)
 
 // ---- where it is decided ----
 
-// Unless a sweep takes long, it is in the stop.
+// collect_with makes a collection that expects to sweep n chunks, each in ns.
+static void collect_with(uint64_t ns, uint64_t n)
+{
+	fill(8);
+	drop(1);
+	ck_assert_uint_eq(arena_used() >> RT_CHUNK_SHIFT, n);
+	atomic_u64_store_relaxed(&swept.chunk_ns, ns);
+	collect_only();
+}
+
+// Unless one thread would take more than 250 us for the sweep, it is in the
+// stop.
 TEST(a_short_sweep_is_in_the_stop)
 {
 	rt_config c = config(1, 0);
+	uint64_t n;
 
 	begin(&c);
 	fill(32);
 	drop(1);
-	atomic_u64_store_relaxed(&swept.chunk_ns, 1);
-	collect_only();
+	must(rt_gc());
+	n = arena_used() >> RT_CHUNK_SHIFT;
+	ck_assert_uint_eq(250000 % n, 0);
+	collect_with(1, n);
 	ck_assert(!sweep_left());
-	fill(32);
-	drop(1);
-	atomic_u64_store_relaxed(&swept.chunk_ns, 1000000);
-	collect_only();
+	collect_with(250000 / n, n);
+	ck_assert(!sweep_left());
+	collect_with(250000 / n + 1, n);
 	ck_assert(sweep_left());
 	must(rt_gc());
 	heap_healthy();
