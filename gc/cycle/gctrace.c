@@ -2,6 +2,7 @@
 #include "gc/cycle/gctrace.h"
 
 #include "runtime/os/oscall.h"
+#include "runtime/os/schedpoint.h"
 #include "runtime/world/cyclering.h"
 #include "runtime/world/heapstats.h"
 
@@ -289,6 +290,7 @@ RT_NOINLINE void gctrace_write(struct rt_proc *p, const struct gctrace_cycle *c)
 	RT_ASSERT(p == proc_self());
 	context_save(&p->context.frame);
 	proc_block(p);
+	schedpoint(SCHED_GCTRACE_WRITE);
 	write_cycle(c);
 	proc_unblock(p);
 	context_keep();
@@ -310,6 +312,7 @@ RT_NOINLINE void gctrace_forced(struct rt_proc *p, uint64_t bytes)
 	format_scav(&line, &s);
 	context_save(&p->context.frame);
 	proc_block(p);
+	schedpoint(SCHED_GCTRACE_FORCED);
 	count_dropped(write_text(&line));
 	proc_unblock(p);
 	context_keep();

@@ -30,10 +30,9 @@ static bool usable(const rt_config *c)
 	return settings_resolve(c, &resolved) == RT_OK;
 }
 
-// equal compares all fields; what is behind the last one is padding.
 static bool equal(const rt_config *a, const rt_config *b)
 {
-	return memcmp(a, b, offsetof(rt_config, populate) + 1) == 0;
+	return memcmp(a, b, sizeof *a) == 0;
 }
 
 // ---- numbers ----

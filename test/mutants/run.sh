@@ -33,9 +33,68 @@ fi
 wanted=${1:-.}
 list=$srcdir/test/mutants/list
 limit=${RT_MUTANT_SECONDS:-120} # a suite may take
+tab=$(printf '\t')
+
+# seeded prints the files with their faults, each behind a line with its name.
+seeded() {
+	while IFS=$tab read -r name kind file script judges why; do
+		case $name in '' | '#'*) continue ;; esac
+		[ "$wanted" = . ] ||
+			printf '%s\n' "$name" | grep -Eq -e "$wanted" || continue
+		printf '@@ %s %s\n' "$name" "$file"
+		sed "$script" "$srcdir/$file" || true
+	done <"$list"
+}
+
+# seeds_all checks that each fault changes or moves one line of its file, and
+# has a name of its own.  A fault costs one process: a thousand must not take
+# long.
+seeds_all() {
+	seeded 2>/dev/null | awk -v srcdir="$srcdir" '
+	function load(file,  line) {
+		if (file in lines)
+			return
+		lines[file] = 0
+		while ((getline line <(srcdir "/" file)) > 0)
+			line_of[file, ++lines[file]] = line
+		close(srcdir "/" file)
+	}
+	function begin(  i) {
+		load(file)
+		split("", left)
+		for (i = 1; i <= lines[file]; i++)
+			left[line_of[file, i]]++
+		kept = added = 0
+	}
+	function end() {
+		if (name == "")
+			return
+		if (taken[name]++)
+			print name ": the name is taken"
+		if (lines[file] - kept != 1 || added != 1)
+			print name ": NOT SEEDED: see " file
+	}
+	$1 == "@@" && NF == 3 {
+		end()
+		name = $2
+		file = $3
+		begin()
+		next
+	}
+	{ if (left[$0]-- > 0) kept++; else added++ }
+	END { end() }
+	'
+}
+
+if [ -n "$seed_only" ]; then
+	wrong=$(seeds_all)
+	[ -z "$wrong" ] && exit
+	printf '%s\n' "$wrong"
+	exit 1
+fi
+
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-tab=$(printf '\t')
 : >"$work/clean"     # suites and judges that find nothing without a fault
 : >"$work/survivors"
 
@@ -69,7 +128,7 @@ configured() {
 		{ tail "$work/log" >&2 && exit 2; }
 }
 
-# seed FILE SCRIPT succeeds if the script changed exactly one line.
+# seed FILE SCRIPT succeeds if the script changed or moved exactly one line.
 seed() {
 	[ -f "$work/source/$1" ] || return 1
 	cp "$work/source/$1" "$work/original"
@@ -177,29 +236,6 @@ noticed_order() {
 			"$work/log" || { echo "tsan in $suite" && return; }
 	done
 }
-
-# seeds_all checks that each fault changes one line of its file, and has a name
-# of its own.
-seeds_all() {
-	ok=0
-	grep -v '^#' "$list" | cut -f1 | grep . | sort | uniq -d >"$work/twice"
-	sed 's/$/: the name is taken/' "$work/twice"
-	[ ! -s "$work/twice" ] || ok=1
-	while IFS=$tab read -r name kind file script judges why; do
-		case $name in '' | '#'*) continue ;; esac
-		printf '%s\n' "$name" | grep -Eq -e "$wanted" || continue
-		seed "$file" "$script" ||
-			{ echo "$name: NOT SEEDED: see $file" && ok=1; }
-		cp "$srcdir/$file" "$work/source/$file" || ok=1
-	done <"$list"
-	return $ok
-}
-
-if [ -n "$seed_only" ]; then
-	status=0
-	seeds_all || status=$?
-	exit "$status"
-fi
 
 while IFS=$tab read -r name kind file script judges why; do
 	case $name in '' | '#'*) continue ;; esac

@@ -22,6 +22,8 @@ enum {
 	GARBAGE = 12, // large objects, and as many small ones
 	KEPT = 8,
 	MIDDLE = 40000, // a large object, too
+	HEAP_MIN = 256 << 20,
+	HEAP_MAX = 64 << 20, // more than the objects
 	// What a test takes is less than a tenth, after which the library's
 	// thread would try again.
 	PERIOD_S = 255,
@@ -32,6 +34,7 @@ static_assert(PERIOD_S <= UINT8_MAX, "gc_period_s");
 static struct hand holder = {.stays = true}, second = {.stays = true}, other;
 static unsigned char *kept[KEPT]; // every other one is large
 static unsigned nkept;
+static int percent; // of the configuration
 
 static size_t kept_size(unsigned i)
 {
@@ -246,10 +249,12 @@ static const struct phase phases[] = {
 
 static void begin(const struct phase *p)
 {
-	rt_config c = heap_config(p->periodic ? 100 : HEAP_QUIET);
+	rt_config c;
 
+	percent = p->periodic ? 100 : HEAP_QUIET;
+	c = heap_config(percent);
 	c.max_procs = 1; // no helper
-	c.heap_min = 256 << 20;
+	c.heap_min = HEAP_MIN;
 	c.gc_threads = p->is & LIBRARY ? 1 : 0;
 	c.sweep = p->sweep;
 	c.scavenge = p->scavenge;
@@ -382,25 +387,50 @@ static void end_heap(void)
 	ck_assert_int_eq(rt_fini(), RT_EBUSY); // main is attached
 }
 
+// goal returns the heap's goal, which a setting changes at once.
+static uint64_t goal(void)
+{
+	return heap_metric("/gc/heap/goal:bytes");
+}
+
 static void set_percent(void)
 {
-	must(rt_set_gc_percent(50, NULL));
+	int before = 0;
+
+	must(rt_set_gc_percent(50, &before));
+	ck_assert_int_eq(before, percent);
+	ck_assert_uint_eq(goal(), HEAP_MIN / 2);
 }
 
 static void set_heap_min(void)
 {
-	must(rt_set_heap_min(LARGE, NULL));
+	size_t before = 0;
+
+	must(rt_set_heap_min(LARGE, &before));
+	ck_assert_uint_eq(before, HEAP_MIN);
+	if (percent < 0)
+		ck_assert_uint_eq(goal(), UINT64_MAX);
+	else
+		ck_assert_uint_lt(goal(), HEAP_MAX);
 }
 
 // The limit is less than the heap has.
 static void set_limit(void)
 {
-	must(rt_set_memory_limit(LARGE, NULL));
+	int64_t before = 0;
+
+	must(rt_set_memory_limit(LARGE, &before));
+	ck_assert_int_eq(before, INT64_MAX);
+	ck_assert_uint_lt(goal(), HEAP_MAX);
 }
 
 static void set_heap_max(void)
 {
-	must(rt_set_heap_max(64 << 20, NULL));
+	size_t before = 0;
+
+	must(rt_set_heap_max(HEAP_MAX, &before));
+	ck_assert_uint_eq(before, arena.reserved); // there was none
+	ck_assert_uint_lt(goal(), HEAP_MAX);
 }
 
 static void free_one(unsigned i)

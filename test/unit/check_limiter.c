@@ -41,6 +41,23 @@ TEST(a_quarter_of_the_time_drains_it)
 	ck_assert_uint_eq(l.fill, CAPACITY / 2);
 }
 
+// The figures of Go's test: a transition of 2.001 ms takes all 14 processors.
+// Then collections take a quarter of the processors for 1 / (1 - 2 x 0.25) of
+// that time, after which nothing is left.  Twice: no state is carried over.
+TEST(the_figures_of_gos_test)
+{
+	const uint64_t transition = 2001000, window = 2 * transition * CORES;
+
+	for (int round = 0; round < 2; round++) {
+		ck_assert(!limiter_add(&l, transition * CORES, 0));
+		ck_assert_uint_eq(l.fill, transition * CORES);
+		ck_assert(!limiter_add(&l, window / 4, window / 4 * 3 - 1));
+		ck_assert_uint_eq(l.fill, 1);
+		ck_assert(!limiter_add(&l, 0, 1));
+		ck_assert_uint_eq(l.fill, 0);
+	}
+}
+
 TEST(half_of_the_time_changes_nothing)
 {
 	limiter_add(&l, 12345, 0);

@@ -68,6 +68,15 @@ TEST(defaults_are_those_of_the_header)
 	ck_assert_uint_eq(config.guard_small, 0);
 	ck_assert_ptr_null(config.stack_format);
 	ck_assert_uint_eq(config.tracecheck, 0);
+	ck_assert_uint_eq(config.gc_cpu_limit, 50);
+	ck_assert_uint_eq(config.cgroup, 1);
+	ck_assert_uint_eq(config.gctrace, 0);
+	ck_assert_uint_eq(config.scavenge, 1);
+	ck_assert_uint_eq(config.idle_s, 5);
+	ck_assert_uint_eq(config.scavtrace, 0);
+	ck_assert_uint_eq(config.sweep, 1);
+	ck_assert_uint_eq(config.gcpacertrace, 0);
+	ck_assert_uint_eq(config.gc_period_s, 120);
 	ck_assert_ptr_null(config.gc_affinity);
 	ck_assert_uint_eq(config.gc_affinity_size, 0);
 	ck_assert(!config.gc_thread_start);
@@ -130,6 +139,19 @@ TEST(values_in_range_are_kept)
 	config.guard_large = 1;
 	config.guard_small = UINT16_MAX;
 	config.tracecheck = 1;
+	config.gc_cpu_limit = 1;
+	config.cgroup = 2;
+	config.gctrace = 2;
+	config.scavenge = 0;
+	config.idle_s = UINT8_MAX;
+	config.scavtrace = 1;
+	config.sweep = 2;
+	config.gcpacertrace = 1;
+	config.gc_period_s = UINT8_MAX;
+	ck_assert_int_eq(settings_resolve(&config, &resolved), RT_OK);
+	ck_assert(same(&config, &resolved));
+	config.gc_cpu_limit = 100;
+	config.cgroup = config.idle_s = config.sweep = config.gc_period_s = 0;
 	ck_assert_int_eq(settings_resolve(&config, &resolved), RT_OK);
 	ck_assert(same(&config, &resolved));
 }
@@ -178,6 +200,11 @@ TEST(values_out_of_range_are_refused)
 	REFUSED(poison, 2);
 	REFUSED(guard_large, 2);
 	REFUSED(tracecheck, 2);
+	REFUSED(gc_cpu_limit, 0);
+	REFUSED(gc_cpu_limit, 101);
+	REFUSED(cgroup, 3);
+	REFUSED(scavenge, 2);
+	REFUSED(sweep, 3);
 	REFUSED(gctrace, 3);
 	REFUSED(scavtrace, 2);
 	REFUSED(gcpacertrace, 2);
@@ -370,7 +397,9 @@ TEST(environment_sets_every_debug_name)
 	       "gc_threads=-1,double_check=1,stop_signal=-1,stop_grace_us=7,"
 	       "past_end=0,align8=1,gc_threads=2,huge_pages=1,populate=0,"
 	       "checkmark=1,clobberfree=1,gcstress=5,poison=1,"
-	       "guard_large=1,guard_small=1000,tracecheck=1",
+	       "guard_large=1,guard_small=1000,tracecheck=1,gc_cpu_limit=77,"
+	       "cgroup=2,gctrace=2,scavenge=0,idle_s=9,scavtrace=1,sweep=2,"
+	       "gcpacertrace=1,gc_period_s=255",
 	       1);
 	ck_assert_int_eq(rt_config_from_env(&config), RT_OK);
 	ck_assert_uint_eq(config.max_heap, (size_t)SETTINGS_MAX_HEAP);
@@ -392,6 +421,15 @@ TEST(environment_sets_every_debug_name)
 	ck_assert_uint_eq(config.guard_large, 1);
 	ck_assert_uint_eq(config.guard_small, 1000);
 	ck_assert_uint_eq(config.tracecheck, 1);
+	ck_assert_uint_eq(config.gc_cpu_limit, 77);
+	ck_assert_uint_eq(config.cgroup, 2);
+	ck_assert_uint_eq(config.gctrace, 2);
+	ck_assert_uint_eq(config.scavenge, 0);
+	ck_assert_uint_eq(config.idle_s, 9);
+	ck_assert_uint_eq(config.scavtrace, 1);
+	ck_assert_uint_eq(config.sweep, 2);
+	ck_assert_uint_eq(config.gcpacertrace, 1);
+	ck_assert_uint_eq(config.gc_period_s, 255);
 	ck_assert_int_eq(settings_resolve(&config, &resolved), RT_OK);
 }
 
@@ -417,6 +455,18 @@ TEST(wrong_items_are_ignored_and_the_others_taken)
 	    "align8=257",
 	    "align8=true",
 	    "double_check=3",
+	    "populate=3",
+	    "gc_cpu_limit=0",
+	    "gc_cpu_limit=101",
+	    "cgroup=3",
+	    "cgroup=-1",
+	    "gctrace=3",
+	    "scavenge=2",
+	    "idle_s=256",
+	    "scavtrace=2",
+	    "sweep=3",
+	    "gcpacertrace=2",
+	    "gc_period_s=256",
 	    "stop_signal=9",
 	    "stop_signal=-2",
 	    "stop_grace_us=4294967296",
@@ -599,7 +649,8 @@ TEST(random_environment_resolves)
 	    "past_end",	   "align8",	   "huge_pages",    "populate",
 	    "checkmark",   "clobberfree",  "gcstress",	    "poison",
 	    "guard_large", "guard_small",  "tracecheck",    "gctrace",
-	    "scavtrace",   "gcpacertrace", "gc_period_s",
+	    "scavtrace",   "gcpacertrace", "gc_period_s",   "gc_cpu_limit",
+	    "cgroup",	   "scavenge",	   "idle_s",	    "sweep",
 	};
 	static const char bytes[] = "-0123456789KMGTiB,=";
 	struct rng rng;

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "runtime/os/settings.h"
+#include "runtime/spans/mcache.h"
 #include "gc/mark/gain.h"
 #include "gc/cycle/pacer.h"
 #include "gc/cycle/worker.h"
@@ -237,6 +238,70 @@ TEST(the_cause_is_told, .n = RT_ARRAY_LEN(causes))
 	ck_assert_uint_eq(c.cause, causes[_i].cause);
 	ck_assert_uint_eq(c.forced, causes[_i].forced);
 	check_sums(&c);
+}
+
+// ---- how far the goal is passed ----
+
+enum { SIZES = 8, KEPT = 3000 };
+
+static size_t size_of(unsigned i)
+{
+	return (size_t)16 << i;
+}
+
+// most_between returns the most bytes that one thread can publish between two
+// tests of the goal, if it allocates objects of these sizes.  It tests the goal
+// when a cached span is used up.  So it has used up at most a span of each
+// class, and published what it had gathered before.
+static uint64_t most_between(void)
+{
+	uint64_t most = MCACHE_LIVE_BATCH;
+
+	for (unsigned i = 0; i < SIZES; i++) {
+		unsigned c = sizeclass_of(size_of(i));
+
+		most += (uint64_t)sizeclass_table[c].npages << RT_PAGE_SHIFT;
+	}
+	return most;
+}
+
+// churn keeps some objects of each size, chosen at random.
+static void churn(void)
+{
+	uintptr_t *kept = heap_table(KEPT, RT_ROOT_EXACT);
+	struct rng rng;
+
+	rng_init(&rng, "churn");
+	for (unsigned i = 0; i < 400000 / HEAP_CUT; i++) {
+		size_t n = size_of((unsigned)rng_below(&rng, SIZES));
+
+		kept[rng_below(&rng, KEPT)] = (uintptr_t)rt_alloc_noscan(n);
+	}
+}
+
+// The trigger is the goal.  A collection of small objects begins when the goal
+// is reached, and before it is passed by more than a span of each class.
+TEST(the_goal_is_not_overshot, .n = 2)
+{
+	rt_config config = heap_config(100);
+	uint64_t most = most_between(), last;
+	rt_cycle c;
+
+	config.sweep = _i == 0 ? 0 : 2;
+	config.gc_threads = 0;
+	config.heap_min = config.heap_headroom = MIB;
+	heap_start_exact(config);
+	churn();
+	last = newest().number;
+	ck_assert_uint_gt(last, 100 / HEAP_CUT);
+	for (uint64_t n = last > 200 ? last - 200 : 1; n <= last; n++) {
+		must(rt_read_cycle(n, &c));
+		ck_assert_int_eq(c.cause, RT_CAUSE_GOAL);
+		ck_assert_uint_ge(c.heap_start, c.goal);
+		ck_assert_uint_lt(c.heap_start, c.goal + most);
+	}
+	heap_healthy();
+	must(rt_fini());
 }
 
 // ---- threads ----

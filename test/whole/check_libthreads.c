@@ -118,6 +118,7 @@ static struct {
 	cpu_set_t usable;
 	bool inherits;	 // whatever its maker has
 	unsigned refuse; // calls that are refused when it begins
+	bool by_use;
 } expected;
 
 static cpu_set_t one_of(const cpu_set_t *set, bool last)
@@ -183,7 +184,10 @@ static void *make_apart(void *arg)
 	stand_apart();
 	must(rt_thread_attach(RT_THREAD_EXACT));
 	fault_fail(OSCALL_AFFINITY, 1, expected.refuse, EPERM);
-	make(expected.kind);
+	if (expected.by_use)
+		ck_assert_ptr_nonnull(rt_alloc_noscan(5 << 20));
+	else
+		make(expected.kind);
 	await_serving(expected.kind);
 	ck_assert_uint_eq(fault_failed(OSCALL_AFFINITY), expected.refuse);
 	fault_fail(OSCALL_AFFINITY, 1, 0, 0);
@@ -230,6 +234,16 @@ TEST(each_kind_has_the_processors_of_rt_init, .n = KINDS)
 {
 	expected.kind = (enum kind)_i;
 	expected.usable = own_processors();
+	check_as_expected(with_helpers(1));
+}
+
+// The same if the first allocation of a pinned thread makes it.  The object is
+// large enough for that.
+TEST(a_first_allocation_makes_a_thread_with_all_processors)
+{
+	expected.kind = SCAVENGER;
+	expected.usable = own_processors();
+	expected.by_use = true;
 	check_as_expected(with_helpers(1));
 }
 

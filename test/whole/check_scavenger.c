@@ -212,23 +212,81 @@ TEST(a_clock_that_comes_back_starts_the_count)
 	ck_assert(!turn.idle);
 }
 
-// A pause whose end or beginning is not known took what it was meant to.
-TEST(a_pause_without_a_clock_counts, .n = 2)
+// pace_after returns a pace that has worked a millisecond, and then has slept
+// as it was meant to with the share given.
+static struct scavpace pace_after(double share)
 {
-	struct scavpace expected;
+	struct scavpace pace;
+
+	scavpace_init(&pace);
+	scavpace_add(&pace, 0, 1000000, 4096);
+	turn.pace = pace;
+	scavpace_slept(&pace, scavpace_sleep(&pace),
+		       &(struct scavpace_target){share, 1});
+	return pace;
+}
+
+// A pause whose end or beginning is not known took what it was meant to.  The
+// share of processor time is that of the program as it is.
+TEST(a_pause_without_a_clock_counts, .n = 4)
+{
+	bool idle = _i >= 2;
+	struct scavpace expected, other;
 
 	fill(32);
 	drop(0);
 	must(rt_gc());
 	must(rt_gc());
 	scavturn_init(&turn, 1, SECOND);
-	ck_assert_int_eq(take(SECOND).sleep, SCAVTURN_PAUSE);
-	expected = turn.pace;
-	scavpace_slept(&expected, scavpace_sleep(&expected),
-		       &(struct scavpace_target){0.01, 1});
-	scavturn_slept(&turn, _i == 0 ? 0 : SECOND, _i == 0 ? SECOND : 0);
+	if (idle)
+		take_all(SECOND);
+	ck_assert_int_eq(take(idle ? 6 * SECOND : SECOND).sleep,
+			 SCAVTURN_PAUSE);
+	ck_assert(turn.idle == idle);
+	other = pace_after(idle ? 0.01 : 0.05);
+	expected = pace_after(idle ? 0.05 : 0.01);
+	scavturn_slept(&turn, _i % 2 == 0 ? 0 : SECOND,
+		       _i % 2 == 0 ? SECOND : 0);
 	ck_assert(turn.pace.ratio == expected.ratio);
+	ck_assert(turn.pace.ratio != other.ratio);
 	ck_assert_uint_eq(turn.pace.worked, 0);
+}
+
+// take_idle takes a turn of an idle program.  Returns the bytes that it
+// released, with one call of the system.
+static uint64_t take_idle(uint64_t now)
+{
+	uint64_t before = free_bytes();
+
+	fault_fail(OSCALL_RELEASE, 1, 0, 0);
+	ck_assert_int_eq(take(now).sleep, SCAVTURN_PAUSE);
+	ck_assert(turn.idle);
+	ck_assert_uint_eq(fault_count(OSCALL_RELEASE), 1);
+	scavturn_slept(&turn, SECOND, 2 * SECOND);
+	return before - free_bytes();
+}
+
+// An idle turn is one step of up to 2 MiB.  The free ranges here have no whole
+// huge page, which a smaller step would release at once as well.
+TEST(an_idle_turn_is_one_large_step)
+{
+	unsigned nlarge = 0;
+
+	fill(32);
+	for (size_t i = 0; i < 32 * PER_MIB; i++)
+		if (i % (2 * PER_MIB) != 0)
+			objects[i] = NULL;
+	must(rt_gc());
+	scavturn_init(&turn, 1, SECOND);
+	take_all(SECOND);
+	for (unsigned i = 0; i < 12; i++) {
+		uint64_t released = take_idle(6 * SECOND);
+
+		ck_assert_uint_le(released, 2 * MIB);
+		nlarge += released >= 2 * MIB - OBJECT;
+	}
+	ck_assert_uint_ge(nlarge, 3);
+	heap_healthy();
 }
 
 // become_idle takes turns until all free pages are released, and returns the

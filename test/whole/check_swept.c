@@ -395,6 +395,28 @@ static uint32_t chunks_left(void)
 	return sweep_highest(left) - sweep_lowest(left);
 }
 
+// Threads of the host take the lowest chunk, also for a refill.  The library's
+// thread takes some of the highest.
+TEST(chunks_are_taken_from_both_ends)
+{
+	uint64_t left = atomic_u64_load_relaxed(&sweep.left), now;
+
+	ck_assert(swept_slice(proc_self()));
+	now = atomic_u64_load_relaxed(&sweep.left);
+	ck_assert_uint_eq(sweep_lowest(now), sweep_lowest(left) + 1);
+	ck_assert_uint_eq(sweep_highest(now), sweep_highest(left));
+	ck_assert_ptr_nonnull(rt_alloc_noscan(OBJECT));
+	now = atomic_u64_load_relaxed(&sweep.left);
+	ck_assert_uint_eq(sweep_lowest(now), sweep_lowest(left) + 2);
+	ck_assert_uint_eq(sweep_highest(now), sweep_highest(left));
+	ck_assert(swept_slice_down(proc_self()));
+	now = atomic_u64_load_relaxed(&sweep.left);
+	ck_assert_uint_eq(sweep_lowest(now), sweep_lowest(left) + 2);
+	ck_assert_uint_lt(sweep_highest(now), sweep_highest(left));
+	must(rt_gc());
+	heap_healthy();
+}
+
 // Between two chunks a thread polls, also within rt_alloc_many.
 TEST(rt_alloc_many_sweeps_a_chunk_at_most)
 {
@@ -947,7 +969,8 @@ TEST(the_librarys_thread_sweeps_for_a_host_that_waits)
 }
 
 // What a sweep beside the threads frees goes back to the system after it,
-// without another collection.
+// without another collection.  No idle pass helps, which releases pages of
+// every generation.
 TEST(what_was_dropped_is_released_without_a_second_collection)
 {
 	uint64_t end = nanotime() + AWAIT_SECONDS * UINT64_C(1000000000);
@@ -955,6 +978,7 @@ TEST(what_was_dropped_is_released_without_a_second_collection)
 
 	c.max_procs = 2;
 	c.scavenge = 1;
+	c.idle_s = 0;
 	c.gc_percent = 100;
 	c.heap_min = c.heap_headroom = 1 << 20;
 	begin(&c);
@@ -989,21 +1013,34 @@ TEST(a_heap_may_end_unswept, .n = 2)
 
 // ---- where it is decided ----
 
-// Unless a sweep takes long, it is in the stop.
+// collect_with makes a collection that expects to sweep n chunks, each in ns.
+static void collect_with(uint64_t ns, uint64_t n)
+{
+	fill(8);
+	drop(1);
+	ck_assert_uint_eq(arena_used() >> RT_CHUNK_SHIFT, n);
+	atomic_u64_store_relaxed(&swept.chunk_ns, ns);
+	collect_only();
+}
+
+// Unless one thread would take more than 250 us for the sweep, it is in the
+// stop.
 TEST(a_short_sweep_is_in_the_stop)
 {
 	rt_config c = config(1, 0);
+	uint64_t n;
 
 	begin(&c);
 	fill(32);
 	drop(1);
-	atomic_u64_store_relaxed(&swept.chunk_ns, 1);
-	collect_only();
+	must(rt_gc());
+	n = arena_used() >> RT_CHUNK_SHIFT;
+	ck_assert_uint_eq(250000 % n, 0);
+	collect_with(1, n);
 	ck_assert(!sweep_left());
-	fill(32);
-	drop(1);
-	atomic_u64_store_relaxed(&swept.chunk_ns, 1000000);
-	collect_only();
+	collect_with(250000 / n, n);
+	ck_assert(!sweep_left());
+	collect_with(250000 / n + 1, n);
 	ck_assert(sweep_left());
 	must(rt_gc());
 	heap_healthy();
