@@ -216,6 +216,8 @@ static const struct phase phases[] = {
     {SCHED_ASK_DONE, hold_one, LED | RUNS, host_collect, 2, 0, false},
     // Between two chunks.
     {SCHED_SLICES_REST, hold_sweeper, RUNS, sweep_rest, 2, 0, false},
+    // The leader between two chunks that the last collection has left.
+    {SCHED_SLICES_REST, hold_sweeper, LED | RUNS, host_collect, 2, 0, false},
     // Sweeping for a large object.
     {SCHED_TAKE_SWEPT, hold_sweeper, RUNS, take_large, 2, 0, false},
     // The library's thread between two chunks.
