@@ -560,6 +560,10 @@ GROUP(phases, .timeout = 2 * AWAIT_SECONDS);
 
 // Only pairs of two threads are here.  What the thread in the phase may do
 // itself, it does in no phase but the first: in all others it is inside a call.
+//
+// ask LEAD_ASLEEP, LEAD_KEPT, REST_FIRST: a thread that has the lead sweeps the
+// rest.  A stop does not wait for it when it polls there, and rt_gc leads in
+// the child of a fork that comes then.
 TEST(every_event_comes_in_every_phase,
      .n = RT_ARRAY_LEN(phases) * RT_ARRAY_LEN(events))
 {
