@@ -27,12 +27,14 @@ enum {
 	TYPED_MOST = 1 << 20, // bytes of an object of rt_alloc_typed
 	UNKNOWN = 16,	      // bytes of a struct that is longer than known
 	STRUCT_MOST = 4096,   // bytes of a struct, at most
-	// Bits of the first byte.  With both of MORE, the input also chooses
+	// Bits of the first byte.  With BESIDE, sweeping is beside the threads,
+	// otherwise in the stop.  With both of MORE, the input also chooses
 	// destructors, descriptions and fields of later versions.  No input
 	// that is older than MORE has both.  With FEW, it then runs few
 	// destructors at once.
 	MORE = 0x50,
 	FEW = 0x20,
+	BESIDE = 0x80,
 };
 
 // How a callback tells the references of an object.
@@ -888,6 +890,7 @@ static void begin(unsigned how)
 	c.checkmark = how >> 1 & 1;
 	c.gc_threads = how & 4 ? 2 : 0;
 	c.tracecheck = how >> 3 & 1;
+	c.sweep = how & BESIDE ? 2 : 0;
 	c.no_attach = 1;
 	REQUIRE(rt_set_warn_handler(ignore, NULL) == RT_OK);
 	REQUIRE(rt_init(&c) == RT_OK);

@@ -5,35 +5,50 @@
 //
 // Threads come and go, allocate sizes that shift from round to round, drop what
 // they hold, send each other objects, read statistics, collect and block.  The
-// process forks and releases memory.  After each round the same objects live as
-// after every other one.  Then the heap is counted again, totals have not
-// fallen, and the memory that the system holds for the process is noted.
+// process forks.  At the end of a round free memory goes back to the system.
+// Then the same objects live as after every other round.  The heap is counted
+// again, totals have not fallen, and the memory that the system holds for the
+// process is noted.
+//
+// One heap sweeps in the stop, has no scavenger, and is told to release memory.
+// The other one is as an embedder gets it: it sweeps beside the threads, gets
+// memory ahead of need, and its scavenger releases.  It is told to release in
+// one round of three.  In the others the program waits, as blocked, until its
+// free memory has gone by itself, once after a collection that the program
+// asked for, and once after one that it did not.  A scavenger that does nothing
+// makes such a round wait until the test has failed.  No time passes in a wait
+// but by fault_advance_clock.
 //
 // At the end a line is fitted through the noted values (Theil and Sen: the
 // median of all slopes, so that single rounds do not count).  Its rise over all
-// rounds after the first quarter must be little against the live memory.  Time
-// decides only how many rounds there are: RT_SOAK_SECONDS.
+// rounds after the first quarter must be at most a sixteenth of the live
+// memory.  The highest peak of the last half of these rounds must not exceed
+// that of the first half by more than the live memory.  Time decides only how
+// many rounds there are: RT_SOAK_SECONDS.
 //
 // All counters that can come to the end of their range begin shortly before
 // it (struct number).
 #include "test/harness/heap.h"
 
+#include <fcntl.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "gc/mark/crew.h"
 #include "gc/mark/work.h"
+#include "gc/cycle/scavenger.h"
 #include "runtime/world/gcstats.h"
 #include "runtime/world/heapgauge.h"
 #include "runtime/world/heapstats.h"
 #include "runtime/spans/mheap.h"
-#include "runtime/os/nanotime.h"
 #include "runtime/os/poison.h"
 #include "test/harness/constant.h"
+#include "test/harness/fault.h"
 #include "test/harness/process.h"
 #include "test/harness/recount.h"
 
@@ -42,7 +57,7 @@ enum {
 	SLOTS = 256, // of a worker
 	BOX = 32,    // messages that wait for a worker
 	OPERATIONS = 6000 / HEAP_CUT,
-	ROUNDS = 24, // at least
+	ROUNDS = 9,  // of each heap, at least
 	NWIDE = 32,  // what lives: arrays,
 	WIDE = 4096, // of objects
 	LEAF = 64,   // bytes
@@ -51,6 +66,10 @@ enum {
 	FAR = 128 << 20, // more than the work needs at once
 	FORK_EVERY = 4,
 	HELPERS = 2,
+	IDLE_S = 5, // rt_config
+	PERIOD_S = 60,
+	FREE_LEFT = 512 << 10, // bytes that a scavenger may leave free
+	NAPS = 60 * 1000,      // of a millisecond, in which it must release
 };
 
 static const uint64_t live_bytes = NWIDE * WIDE * (uint64_t)(LEAF + 8);
@@ -71,10 +90,10 @@ static atomic_u64 wrong; // objects that were not what they should be
 // ---- counters near the end of their range ----
 
 enum {
-	CYCLES = 20, // collections before their numbers end
-	STOPS = 50,
-	CHANGES = 200,	// of statistics by one thread
-	OBJECTS = 1000, // of each class
+	CYCLES = 8, // collections before their numbers end
+	STOPS = 20,
+	CHANGES = 200, // of statistics by one thread
+	OBJECTS = 300, // of each class
 	CREW_BITS = 29,
 };
 
@@ -460,6 +479,71 @@ static void expect_forward(const rt_memstats *a, const rt_memstats *b)
 	}
 }
 
+// The metrics as of the round before and as of this one.
+struct totals {
+	rt_metric_desc *desc;
+	rt_metric_sample *before, *now;
+	size_t n;
+};
+
+static rt_metric_sample *make_samples(const struct totals *t)
+{
+	rt_metric_sample *sample = calloc(t->n, sizeof *sample);
+
+	ck_assert_ptr_nonnull(sample);
+	for (size_t i = 0; i < t->n; i++) {
+		sample[i].name = t->desc[i].name;
+		sample[i].ncounts = t->desc[i].ncounts;
+		sample[i].counts =
+		    calloc(t->desc[i].ncounts + 1, sizeof *sample[i].counts);
+		ck_assert_ptr_nonnull(sample[i].counts);
+	}
+	return sample;
+}
+
+static void make_totals(struct totals *t)
+{
+	t->n = rt_metrics_count();
+	t->desc = calloc(t->n, sizeof *t->desc);
+	ck_assert_ptr_nonnull(t->desc);
+	for (size_t i = 0; i < t->n; i++)
+		must(rt_metrics_describe(i, &t->desc[i]));
+	t->before = make_samples(t);
+	t->now = make_samples(t);
+	must(rt_metrics_read(t->now, t->n));
+}
+
+// went_on tells whether a metric that never goes down has not.
+static bool went_on(const rt_metric_sample *a, const rt_metric_sample *b)
+{
+	switch (b->result) {
+	case RT_METRIC_U64:
+		return forward(a->u64, b->u64);
+	case RT_METRIC_F64:
+		return a->f64 <= b->f64;
+	case RT_METRIC_HISTOGRAM:
+		for (size_t i = 0; i < b->ncounts; i++)
+			if (!forward(a->counts[i], b->counts[i]))
+				return false;
+		return a->ncounts == b->ncounts;
+	default:
+		return false;
+	}
+}
+
+static void expect_totals_forward(struct totals *t)
+{
+	rt_metric_sample *before = t->now;
+
+	t->now = t->before;
+	t->before = before;
+	must(rt_metrics_read(t->now, t->n));
+	for (size_t i = 0; i < t->n; i++)
+		ck_assert_msg(!t->desc[i].cumulative ||
+				  went_on(&t->before[i], &t->now[i]),
+			      "%s has gone back", t->desc[i].name);
+}
+
 static void expect_parts(const rt_memstats *m)
 {
 	ck_assert_uint_eq(m->heap_sys + m->stack_sys + m->mspan_sys +
@@ -479,6 +563,7 @@ struct sample {
 	uint64_t round;
 	double held;	 // bytes of the heap: sys - heap_released
 	double resident; // bytes of the process
+	double peak;	 // the most that it had in the round
 };
 
 // Every step-th round; when there is no room, every second sample is dropped.
@@ -498,9 +583,19 @@ static void note(uint64_t round, const rt_memstats *m)
 		if (round % step != 0)
 			return;
 	}
-	sample[nsamples++] =
-	    (struct sample){round, (double)(m->sys - m->heap_released),
-			    (double)process_status("VmRSS")};
+	sample[nsamples++] = (struct sample){
+	    round, (double)(m->sys - m->heap_released),
+	    (double)process_status("VmRSS"), (double)process_status("VmHWM")};
+}
+
+// begin_peak makes VmHWM begin at what is resident now.
+static void begin_peak(void)
+{
+	int file = open("/proc/self/clear_refs", O_WRONLY);
+
+	ck_assert_int_ge(file, 0);
+	ck_assert_int_eq(write(file, "5", 1), 1);
+	ck_assert_int_eq(close(file), 0);
 }
 
 static int ascending(const void *a, const void *b)
@@ -537,25 +632,42 @@ static double rise(double (*value)(const struct sample *), unsigned first)
 	       (double)(sample[nsamples - 1].round - sample[first].round);
 }
 
+// highest returns the highest peak of the samples from first to below end.
+static double highest(unsigned first, unsigned end)
+{
+	double most = 0;
+
+	for (unsigned i = first; i < end; i++)
+		if (sample[i].peak > most)
+			most = sample[i].peak;
+	return most;
+}
+
 // expect_level requires that memory does not rise.  A page-sized object that is
 // lost in every tenth round shows within an hour.
 static void expect_level(uint64_t cycles)
 {
 	unsigned first = nsamples / 4;
 	double most = (double)live_bytes / 16;
+	double most_peak = (double)live_bytes;
 	double held = rise(held_of, first), resident = rise(resident_of, first);
+	unsigned middle = (first + nsamples) / 2;
+	double peak = highest(middle, nsamples) - highest(first, middle);
 
 	fprintf(stderr,
 		"soak: %u samples of %llu rounds, %llu collections; held %+.0f "
-		"KiB, resident %+.0f KiB, of %.0f allowed\n",
+		"KiB, resident %+.0f KiB, of %.0f allowed; peak %+.0f KiB, of "
+		"%.0f allowed\n",
 		nsamples, (unsigned long long)sample[nsamples - 1].round + 1,
 		(unsigned long long)cycles, held / 1024, resident / 1024,
-		most / 1024);
+		most / 1024, peak / 1024, most_peak / 1024);
 	ck_assert_uint_ge(nsamples - first, ROUNDS / 2);
 	ck_assert_msg(held <= most, "the heap holds more and more");
 	// A sanitizer keeps freed memory, and so does memcheck.
-	if (!RT_ASAN && !RT_TSAN && !poison_memcheck)
-		ck_assert_msg(resident <= most, "the process grows");
+	if (RT_ASAN || RT_TSAN || poison_memcheck)
+		return;
+	ck_assert_msg(resident <= most, "the process grows");
+	ck_assert_msg(peak <= most_peak, "the process needs more and more");
 }
 
 // ---- the whole ----
@@ -587,10 +699,24 @@ static void reach_out(void)
 	rt_set_gc_percent(100, NULL);
 }
 
-static void begin(void)
+// by_itself_config returns the configuration of the heap that releases memory
+// by itself.
+static rt_config by_itself_config(void)
 {
-	rt_config c = heap_config(100);
+	rt_config c, defaults;
 
+	rt_config_init(&defaults);
+	c = heap_config(100);
+	c.sweep = 2;
+	c.scavenge = 1;
+	c.populate = defaults.populate;
+	c.idle_s = IDLE_S;
+	c.gc_period_s = PERIOD_S;
+	return c;
+}
+
+static void begin(rt_config c)
+{
 	mallopt(M_ARENA_MAX, 1);
 	// Otherwise memory comes and goes by 2 MiB.
 	prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
@@ -618,15 +744,58 @@ static void begin(void)
 	reach_out();
 }
 
-static void round_of_work(uint64_t round, rt_memstats *m)
+// await_release waits until the scavenger has released what is free, and until
+// there were so many collections.  The program is idle meanwhile.
+static void await_release(uint64_t cycles)
+{
+	const struct timespec nap = {0, 1000000};
+	unsigned naps = 0;
+	rt_memstats m;
+
+	must(rt_blocking_enter());
+	do {
+		ck_assert_msg(naps++ < NAPS, "the scavenger does not release");
+		fault_advance_clock(IDLE_S * UINT64_C(1000000000));
+		note_wake(&scavenger.call);
+		nanosleep(&nap, NULL);
+		must(rt_read_memstats_live(&m));
+	} while (m.heap_idle - m.heap_released > FREE_LEFT ||
+		 heap_metric("/gc/cycles/total:gc-cycles") < cycles);
+	must(rt_blocking_leave());
+}
+
+// How memory goes back at the end of a round.
+static void call_release(void)
+{
+	must(rt_free_os_memory());
+}
+
+static void collect_and_wait(void)
+{
+	must(rt_gc());
+	await_release(0);
+}
+
+// wait_only waits for a periodic collection.
+static void wait_only(void)
+{
+	await_release(heap_metric("/gc/cycles/total:gc-cycles") + 1);
+}
+
+static void (*const told[])(void) = {call_release};
+static void (*const by_itself[])(void) = {call_release, collect_and_wait,
+					  wait_only};
+
+static void round_of_work(uint64_t round, void (*release)(void), rt_memstats *m)
 {
 	rt_memstats before = *m;
 
+	begin_peak();
 	work_together((unsigned)round);
 	// The sanitizers can make no thread in a child (check_fork).
 	if (!RT_ASAN && !RT_TSAN && round % FORK_EVERY == 0)
 		use_in_child();
-	ck_assert_int_eq(rt_free_os_memory(), RT_OK);
+	release();
 	ck_assert_uint_eq(atomic_u64_load_relaxed(&wrong), 0);
 	ck_assert_uint_eq(heap_live(), NWIDE * (WIDE + 1));
 	heap_recount();
@@ -636,20 +805,45 @@ static void round_of_work(uint64_t round, rt_memstats *m)
 	note(round, m);
 }
 
-GROUP(soak, .timeout = 120 + 2 * (double)env_u64("RT_SOAK_SECONDS", 0));
-
-TEST(a_heap_stays_as_it_is)
+// true_time returns seconds of the clock that fault_advance_clock leaves alone.
+static uint64_t true_time(void)
 {
-	uint64_t end =
-	    nanotime() + env_u64("RT_SOAK_SECONDS", 0) * UINT64_C(1000000000);
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec;
+}
+
+// use uses a heap for half the time.  Its rounds release in so many ways, by
+// turns.
+static void use(void (*const release[])(void), unsigned ways)
+{
+	uint64_t end = true_time() + env_u64("RT_SOAK_SECONDS", 0) / 2;
+	struct totals totals;
 	uint64_t first;
 	rt_memstats m;
 
-	begin();
+	make_totals(&totals);
 	m = heap_stats();
 	first = heap_metric("/gc/cycles/total:gc-cycles");
-	for (uint64_t round = 0; round < ROUNDS || nanotime() < end; round++)
-		round_of_work(round, &m);
+	for (uint64_t round = 0; round < ROUNDS || true_time() < end; round++) {
+		round_of_work(round, release[round % ways], &m);
+		expect_totals_forward(&totals);
+	}
 	expect_level(heap_metric("/gc/cycles/total:gc-cycles") - first);
 	numbers_wrapped();
+}
+
+GROUP(soak, .timeout = 120 + 2 * (double)env_u64("RT_SOAK_SECONDS", 0));
+
+TEST(a_heap_that_is_told_to_release_stays_as_it_is)
+{
+	begin(heap_config(100));
+	use(told, RT_ARRAY_LEN(told));
+}
+
+TEST(a_heap_that_releases_by_itself_stays_as_it_is)
+{
+	begin(by_itself_config());
+	use(by_itself, RT_ARRAY_LEN(by_itself));
 }

@@ -7,6 +7,9 @@
 //
 // Before that, the program does the same with objects of 8 bytes that die.
 // Their spans keep the bits elsewhere, and a look may find the span gone.
+//
+// There is a heap that sweeps in the stop, and then one that sweeps beside the
+// threads, unless RTDEBUG says otherwise.
 #include <rt/rt.h>
 
 #include <pthread.h>
@@ -82,13 +85,21 @@ static void bury(uint64_t cycles)
 	}
 }
 
-static bool look_at_the_dying(uint64_t cycles)
+static rt_config config(uint8_t sweep)
 {
-	pthread_t thread[LOOKERS];
 	rt_config c;
 
 	rt_config_init(&c);
+	c.sweep = sweep;
 	rt_config_from_env(&c);
+	return c;
+}
+
+static bool look_at_the_dying(uint64_t cycles, uint8_t sweep)
+{
+	pthread_t thread[LOOKERS];
+	rt_config c = config(sweep);
+
 	c.align8 = 1;
 	if (rt_init(&c) != RT_OK)
 		return false;
@@ -115,44 +126,59 @@ static bool make_objects(void)
 	return true;
 }
 
-static bool begin(void)
+static bool begin(uint8_t sweep)
 {
-	rt_config c;
+	rt_config c = config(sweep);
 
-	rt_config_init(&c);
-	rt_config_from_env(&c);
 	c.double_check = RT_CHECK_FATAL;
 	return rt_init(&c) == RT_OK && make_objects();
 }
 
-int main(void)
+static bool look_at_the_living(uint64_t cycles, uint8_t sweep)
 {
-	uint64_t cycles = env_u64("RT_LOOKUP_CYCLES", RT_TSAN ? 1000 : 20000);
 	pthread_t thread[LOOKERS];
 	rt_memstats m;
-	unsigned failed;
+	bool all;
 
-	// A bitmap8 is cleared for its next span while a look at the dead one
-	// may read it.  No thread acts on the answer, but it is a race.
-	if (!RT_TSAN && !look_at_the_dying(cycles / 100))
-		return 1;
-	if (!begin())
-		return 1;
+	if (!begin(sweep))
+		return false;
 	for (unsigned i = 0; i < LOOKERS; i++)
 		if (pthread_create(&thread[i], NULL, look, NULL) != 0)
-			return 1;
+			return false;
 	for (uint64_t i = 0; i < cycles; i++)
 		rt_gc();
 	atomic_u32_store_release(&done, 1);
 	for (unsigned i = 0; i < LOOKERS; i++)
 		pthread_join(thread[i], NULL);
-	failed = atomic_u64_load_relaxed(&wrong) != 0 ||
-		 rt_read_memstats(&m) != RT_OK || m.num_gc != cycles;
-	printf("%llu looks during %llu collections, %llu wrong\n",
-	       (unsigned long long)atomic_u64_load_relaxed(&looks),
-	       (unsigned long long)cycles,
-	       (unsigned long long)atomic_u64_load_relaxed(&wrong));
-	rt_fini();
+	atomic_u32_store_relaxed(&done, 0);
+	all = rt_read_memstats(&m) == RT_OK && m.num_gc == cycles;
+	return rt_fini() == RT_OK && all;
+}
+
+int main(void)
+{
+	static const uint8_t sweeps[] = {0, 2};
+	uint64_t cycles = env_u64("RT_LOOKUP_CYCLES", RT_TSAN ? 1000 : 20000);
+	unsigned failed = 0;
+
+	cycles /= RT_ARRAY_LEN(sweeps);
+	for (unsigned i = 0; i < RT_ARRAY_LEN(sweeps); i++) {
+		// A bitmap8 is cleared for its next span while a look at the
+		// dead one may read it.  No thread acts on the answer, but it
+		// is a race.
+		if (!RT_TSAN && !look_at_the_dying(cycles / 100, sweeps[i]))
+			failed = 1;
+		if (!look_at_the_living(cycles, sweeps[i]))
+			failed = 1;
+		printf("sweep %u: ", sweeps[i]);
+		printf("%llu looks during %llu collections, %llu wrong\n",
+		       (unsigned long long)atomic_u64_load_relaxed(&looks),
+		       (unsigned long long)cycles,
+		       (unsigned long long)atomic_u64_load_relaxed(&wrong));
+		atomic_u64_store_relaxed(&looks, 0);
+		if (atomic_u64_load_relaxed(&wrong) != 0)
+			failed = 1;
+	}
 	printf("stress_lookup: %u passed, %u failed\n", 1 - failed, failed);
 	return failed != 0;
 }

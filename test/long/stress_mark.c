@@ -4,7 +4,9 @@
 // and again: every node has its number, and its children's numbers follow from
 // it.  A collector gives the markers more or less memory for each collection,
 // so that some overflow, and verifies the heap.  The first heap has two
-// markers, the second four; this repeats for as long as the time lasts.
+// markers, the second four; this repeats for as long as the time lasts.  Heaps
+// sweep in the stop and beside the threads by turns, unless RTDEBUG says
+// otherwise.
 //
 // Since the numbers show what a node must be, no copy of the heap (shadow.h) is
 // needed, and nearly all of the time is marking.
@@ -173,11 +175,12 @@ static void collect_all(struct rng *rng)
 
 // ---- a heap ----
 
-static void begin(int markers)
+static void begin(int markers, uint8_t sweep)
 {
 	rt_config c;
 
 	rt_config_init(&c);
+	c.sweep = sweep;
 	rt_config_from_env(&c);
 	c.double_check = RT_CHECK_FATAL;
 	c.heap_min = 1 << 20;
@@ -187,13 +190,13 @@ static void begin(int markers)
 	check(rt_init(&c) == RT_OK, "init", (uint64_t)markers);
 }
 
-static void one_heap(struct rng *rng, int markers)
+static void one_heap(struct rng *rng, int markers, uint8_t sweep)
 {
 	pthread_t threads[MUTATORS];
 	struct rng rngs[MUTATORS];
 	rt_memstats m;
 
-	begin(markers);
+	begin(markers, sweep);
 	atomic_u32_store_release(&run.end, 0);
 	atomic_u32_store_relaxed(&run.trees, 0);
 	for (int i = 0; i < MUTATORS; i++) {
@@ -210,9 +213,9 @@ static void one_heap(struct rng *rng, int markers)
 	verify();
 	check(rt_read_memstats(&m) == RT_OK, "read", 0);
 	fprintf(stderr,
-		"stress_mark: %d markers, %u collections, %" PRIu64
+		"stress_mark: %d markers, sweep %u, %u collections, %" PRIu64
 		" mallocs, %" PRIu64 " objects marked by helpers\n",
-		markers, m.num_gc, m.mallocs, helped());
+		markers, sweep, m.num_gc, m.mallocs, helped());
 	check(rt_fini() == RT_OK, "fini", 0);
 }
 
@@ -221,12 +224,14 @@ int main(void)
 	uint64_t seconds = env_u64("RT_STRESS_SECONDS", SECONDS);
 	uint64_t start = nanotime();
 	struct rng rng;
+	uint8_t sweep = 0; // in the stop; 2: beside the threads
 	bool failed;
 
 	rng_init(&rng, "stress_mark");
 	do {
-		one_heap(&rng, 2);
-		one_heap(&rng, 4);
+		one_heap(&rng, 2, sweep);
+		one_heap(&rng, 4, 2 - sweep);
+		sweep = 2 - sweep;
 	} while ((nanotime() - start) / UINT64_C(1000000000) < seconds);
 	failed = atomic_u64_load_relaxed(&run.failed) != 0;
 	printf("stress_mark: %" PRIu64 " checks held, %" PRIu64 " did not\n",

@@ -10,7 +10,8 @@
 // The actors of shadow.h wait for each other when the heap is checked.  Here no
 // thread does, so a stop finds threads anywhere.
 //
-// RT_SEED replays the random choices (not the interleaving),
+// RT_SEED replays the random choices (not the interleaving), and an odd one
+// sweeps beside the threads, unless RTDEBUG says otherwise.
 // RT_STRESS_SECONDS lengthens the run, RT_STOPS changes how many stops it
 // makes at least.
 #include <inttypes.h>
@@ -604,7 +605,10 @@ static void begin(void)
 	rt_config c;
 
 	rt_config_init(&c);
+	// In the stop, or beside the threads.
+	c.sweep = run.seed & 1 ? 2 : 0;
 	rt_config_from_env(&c);
+	fprintf(stderr, "stress_world: sweep %u\n", c.sweep);
 	c.double_check = RT_CHECK_FATAL;
 	c.heap_min = 1 << 20;
 	c.heap_headroom = 1 << 20;

@@ -1,13 +1,22 @@
 // ask.pml - threads that ask for a collection, and share one.
 //
 // Models gc/cycle/ask.c, cycle_begin and cycle_end of gc/cycle/cycle.c, collect
-// of gc/host/supply.c, and gc/cycle/periodic.c.  Another thread stops the world
-// for other reasons.  A stop is a few words here (stw.pml shows the real one):
-// it waits until no thread runs except the stopper.
+// of gc/host/supply.c, gc/host/slices.c, and gc/cycle/periodic.c.  Another
+// thread stops the world for other reasons.  A stop is a few words here (stw.pml
+// shows the real one): it waits until no thread runs except the stopper.
 //
-// There are two searches in one.  In the first, the library's thread leads
-// without an ask, and two hosts ask, one of them twice.  In the second, four
-// hosts ask at any time, one of them twice: a chain of wakes needs so many.
+// A collection may leave chunks to sweep.  The next leader sweeps them before
+// its stop, chunk by chunk, and polls in between.  So the lead lasts over polls,
+// and over waits for another thread that is in the last chunk.  Stops, forks and
+// exact reads come while the leader sleeps there.  swept.pml shows the rest of
+// sweeping.  The child of a fork has one thread, and so no steps to interleave:
+// what it finds is looked at in one step, on copies.
+//
+// There are three searches in one.  In the first, the library's thread sweeps,
+// and leads without an ask, and two hosts ask, one of them twice.  In the
+// second, three hosts ask or exit without that, and one reads exactly, for which
+// it sweeps as well.  In the third, four hosts ask at any time, one of them
+// twice: a chain of wakes needs so many.  There, all is swept in the stops.
 //
 // If a host sleeps for ever, or if no host follows a leader, the state has no
 // way out.  Spin reports such a state ("invalid end state").
@@ -21,6 +30,10 @@
 // mutant CLEARED_LATE: the note is cleared after the thread has asked
 // mutant CHAIN_LATE: a woken thread waits for a stop, then wakes others
 // mutant CHAIN_CUT: a woken thread wakes no others
+// mutant LEAD_ASLEEP: a stop waits for the end of a lead
+// mutant LEADER_EXITS: a leader exits after a poll, and keeps the lead
+// mutant LEAD_KEPT: a thread that the child of a fork has lost still leads there
+// mutant REST_FIRST: a thread sweeps what is left before it asks
 // mutant UNASKED_BESIDE: the library's thread leads though another thread leads
 // mutant UNASKED_WAITS: it waits, as running, for the right to stop the world
 // mutant UNASKED_KEEPS: it gives up, and keeps the lead
@@ -30,7 +43,9 @@
 
 #define HOSTS 4
 #define LIBRARY 4 // the library's thread, in running only
+#define READER 4  // that of a search without that thread
 #define NONE 255
+#define CHUNKS 2
 
 #define STOPPED(me)                                                            \
 	((me == 0 || !running[0]) && (me == 1 || !running[1]) &&               \
@@ -54,9 +69,21 @@ bool woken[HOSTS]; // the note
 byte taken[HOSTS];
 byte ntaken;
 
+// struct sweep.
+bool beside;  // a collection leaves its sweep to the threads
+byte left;    // chunks that no thread has taken
+byte halfway; // chunks that threads are in
+
+#define SWEPT (left == 0 && halfway == 0)
+
+// A thread that waits for those in the last chunks sleeps no longer if another
+// sweep has begun (swept.pml).
+#define AWAITED (SWEPT || left > 0)
+
 bool sema; // worldsema
 bool stopping; // a stop is wanted, or lasts
 byte leaders;  // ghost
+bool asking[HOSTS];   // ghost: the ask exists, on the host's stack
 bool answered[HOSTS]; // ghost: a stop came after the ask
 byte asleep;   // ghost: hosts that are answered but not woken
 
@@ -65,7 +92,7 @@ byte asleep;   // ghost: hosts that are answered but not woken
 inline wake(h)
 {
 	if
-	:: h != NONE -> woken[h] = true
+	:: h != NONE -> atomic { assert(asking[h]); woken[h] = true }
 	:: else
 	fi
 }
@@ -85,6 +112,65 @@ inline unblock(me)
 	atomic { !stopping -> running[me] = true }
 }
 
+// C: safepoint_poll
+// in: unblock
+inline poll(me)
+{
+	if
+	:: stopping -> running[me] = false; unblock(me)
+	:: else
+	fi
+}
+
+// A chunk is swept without a poll.  Whether the thread got one is in took.
+// C: swept_slice, swept_slice_down
+// at: SWEEP_ONE_TAKEN
+inline slice(took)
+{
+	atomic {
+		took = (left > 0);
+		if
+		:: took -> left--; halfway++
+		:: else
+		fi
+	}
+	atomic {
+		if
+		:: took -> halfway--
+		:: else
+		fi
+	}
+}
+
+// C: slices_rest, slices_await
+// at: SLICES_REST, SWEPT_AWAIT
+inline slices_rest(me, took)
+{
+	do
+	:: atomic { SWEPT -> took = false }; break
+	:: else ->
+		slice(took);
+		if
+		:: atomic { SWEPT -> took = false }; break
+		:: else
+		fi;
+		if
+		:: took
+		:: else -> running[me] = false; AWAITED; unblock(me)
+		fi;
+		poll(me)
+	od
+}
+
+// A collection, in its stop.
+// C: cycle_begin, cycle_begin_unasked
+// at: CYCLE_FLIP
+inline flip()
+{
+	assert(SWEPT); // "collection finds the last one unswept"
+	left = (beside -> CHUNKS : 0)
+}
+
 // enqueue, under its lock, is one step.
 // C: ask_wait, enqueue
 // at: MUTEX_LOCK, ASK_WAIT
@@ -95,6 +181,7 @@ inline ask(me, first)
 		wakes0[me] = NONE;
 		wakes1[me] = NONE;
 		answered[me] = false;
+		asking[me] = true;
 #ifndef CLEARED_LATE
 		woken[me] = false
 #endif
@@ -149,7 +236,7 @@ inline pass(i)
 	}
 	if
 	:: i != NONE ->
-		leads[i] = true;
+		atomic { assert(asking[i]); leads[i] = true }
 #ifndef NOT_PASSED
 		woken[i] = true
 #endif
@@ -161,10 +248,18 @@ inline pass(i)
 // The leader's part: cycle_begin, cycle_end, ask_done.
 // C: cycle_begin, cycle_end, ask_done, chain
 // at: SEMA_ACQUIRE, CYCLE_END, CYCLERECORD_PUBLISH, ASK_DONE, MUTEX_LOCK
-inline lead(me, i)
+inline lead(me, i, took)
 {
-	leaders++;
-	assert(leaders == 1);
+	atomic { leaders++; assert(leaders == 1) }
+#ifndef REST_FIRST
+	slices_rest(me, took);
+#endif
+#ifdef LEADER_EXITS
+	if
+	:: beside -> goto gone
+	:: true
+	fi;
+#endif
 	// stw_acquire, while it is blocked; stw_stop.
 	running[me] = false;
 	atomic { !sema -> sema = true }
@@ -182,7 +277,8 @@ inline lead(me, i)
 		for (i : 0 .. HOSTS - 1) {
 			answered[i] = true
 		}
-		i = 0
+		i = 0;
+		flip()
 	}
 	stopping = false;
 	atomic {
@@ -201,6 +297,7 @@ inline lead(me, i)
 			:: i % 2 == 1 -> wakes0[taken[(i - 1) / 2]] = taken[i]
 			:: else -> wakes1[taken[(i - 1) / 2]] = taken[i]
 			fi;
+			assert(asking[taken[i]]);
 			i++
 		:: else -> break
 		od;
@@ -215,21 +312,25 @@ inline lead(me, i)
 	wake_two(me)
 }
 
+// In a search with sweeps beside the threads, a host may exit at any time.
 // C: collect
 // in: ask
 proctype Host(byte me, asks)
 {
 	byte i;
-	bool first;
+	bool first, took;
 
 	unblock(me); // it may attach, or leave a region, in a stop
 	do
-	:: asks == 0 -> break
+	:: asks == 0 || beside -> break
 	:: asks > 0 ->
 		asks--;
+#ifdef REST_FIRST
+		slices_rest(me, took);
+#endif
 		ask(me, first);
 		if
-		:: first -> lead(me, i)
+		:: first -> lead(me, i, took)
 		:: else ->
 			running[me] = false; // proc_block
 			atomic {
@@ -249,12 +350,13 @@ proctype Host(byte me, asks)
 			unblock(me);
 #endif
 			if
-			:: leads[me] -> lead(me, i)
+			:: leads[me] -> lead(me, i, took)
 			:: else
 			fi
 		fi;
-		assert(answered[me])
+		atomic { assert(answered[me]); asking[me] = false }
 	od;
+gone:
 	running[me] = false
 }
 
@@ -265,7 +367,7 @@ proctype Host(byte me, asks)
 inline collect_unasked(i)
 {
 	stopping = true;
-	STOPPED(LIBRARY);
+	atomic { STOPPED(LIBRARY); flip() }
 #ifdef UNASKED_TAKES
 	take_queue(i);
 #endif
@@ -310,19 +412,38 @@ inline lead_unasked(has)
 	}
 }
 
-// The library's thread tries a few times.
+// C: finish_sweep
+// at: FINISH_SWEEP
+inline finish_sweep(took)
+{
+	do
+	:: SWEPT -> break
+	:: else ->
+		slice(took);
+		running[LIBRARY] = false;
+		if
+		:: took
+		:: else -> AWAITED
+		fi;
+		unblock(LIBRARY)
+	od;
+	took = false
+}
+
+// The library's thread tries a few times.  While it runs, no sweep can begin.
 // C: take_turn, periodic_collect, begin, stw_try_acquire
 // at: PERIODIC_COLLECT, PERIODIC_BEGIN, SCAVENGER_TAKE_TURN
 proctype Library(byte tries)
 {
 	byte i;
-	bool has;
+	bool has, took;
 
 	do
 	:: tries == 0 -> break
 	:: tries > 0 ->
 		tries--;
 		unblock(LIBRARY);
+		finish_sweep(took);
 		lead_unasked(has);
 		if
 		:: has ->
@@ -345,16 +466,53 @@ proctype Library(byte tries)
 	od;
 }
 
-// Stops the world once.  As long as answered hosts sleep, it has something to
-// do: hosts wake each other even in a stop.
-// C: stw_stop, stw_start
-// at: SEMA_ACQUIRE
-proctype Stopper()
+// The first collection in the child.
+// C: ask_fork_child, visit_enter, at_child
+// at: FORK_PREPARE
+inline check_child(c_led)
 {
+	d_step {
+		assert(halfway == 0); // by no thread that the child has lost
+		c_led = led;
+#ifndef LEAD_KEPT
+		c_led = false;
+#endif
+		assert(!c_led); // rt_gc leads
+		c_led = false
+	}
+}
+
+// Stops the world once, for a fork, for an exact read, which needs all swept, or
+// for anything else.  A reader that is attached sweeps beside the others first.
+// As long as answered hosts sleep, the stop has something to do: hosts wake each
+// other even in a stop.
+// C: stw_stop, stw_start, visit_enter_swept, swept_all
+// at: SEMA_ACQUIRE
+proctype Stopper(bool reads)
+{
+	bool took, c_led;
+
+	if
+	:: reads ->
+		unblock(READER);
+		slices_rest(READER, took);
+		running[READER] = false
+	:: else
+	fi;
 	atomic { !sema -> sema = true }
 	stopping = true;
+#ifdef LEAD_ASLEEP
+	STOPPED(NONE) && !led;
+#else
 	STOPPED(NONE);
-	asleep == 0;
+#endif
+	atomic {
+		asleep == 0;
+		if
+		:: true -> check_child(c_led)
+		:: beside -> assert(halfway == 0); left = 0
+		fi
+	}
 	stopping = false;
 	sema = false
 }
@@ -362,15 +520,27 @@ proctype Stopper()
 init
 {
 	atomic {
-		run Host(0, 2);
-		run Host(1, 1);
 		if
 		:: true ->
-			run Library(2)
+			beside = true;
+			left = CHUNKS;
+			run Host(0, 2);
+			run Host(1, 1);
+			run Library(2);
+			run Stopper(false)
 		:: true ->
+			beside = true;
+			left = CHUNKS;
+			run Host(0, 1);
+			run Host(1, 1);
 			run Host(2, 1);
-			run Host(3, 1)
-		fi;
-		run Stopper()
+			run Stopper(true)
+		:: true ->
+			run Host(0, 2);
+			run Host(1, 1);
+			run Host(2, 1);
+			run Host(3, 1);
+			run Stopper(false)
+		fi
 	}
 }

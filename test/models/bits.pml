@@ -4,10 +4,9 @@
 // gc/mark/grey.h, gc/cycle/cycle.c and gc/cycle/sweep.c.  Two hosts allocate
 // from runs.  One ends, and retires its run itself; the other asks for a span
 // to be swept.  The cycle stops both, retires their runs, marks and flips.  It
-// sweeps in the stop, as gc/cycle/cycle.c does, or leaves that for later.  A
+// sweeps in the stop, or leaves that for later, as gc/cycle/cycle.c does.  A
 // second sweeper works beside all of them, even in the stop.  So the model
-// shows the rules for more than the library does today: for sweeping beside the
-// mutators.
+// shows the rules for sweeping in the stop and for sweeping beside the threads.
 //
 // A stop is one word here (stw.pml shows the real one).  A set of partial spans
 // is one bit for each span (lfstack.pml).  Each chunk has one span of two

@@ -25,7 +25,8 @@
 // that leaves something unswept, in test/whole/check_swept: swept LEADER_SKIPS,
 // CHOICE_EARLY.  Two cost a thread a millisecond of sleep at most, and no test
 // measures time; test/order/dekker.sh reads the code for the order of memory
-// that they break: swept SLEEP_UNCOUNTED, WAKE_FIRST.
+// that they break: swept SLEEP_UNCOUNTED, WAKE_FIRST.  One shows in any
+// collection that comes after another one: ask LEADER_EXITS.
 #include "test/order/sched.h"
 
 #include <stdlib.h>

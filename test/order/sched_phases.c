@@ -219,6 +219,8 @@ static const struct phase phases[] = {
     {SCHED_ASK_DONE, hold_one, LED | RUNS, host_collect, 2, 0, false},
     // Between two chunks.
     {SCHED_SLICES_REST, hold_sweeper, RUNS, sweep_rest, 2, 0, false},
+    // The leader between two chunks that the last collection has left.
+    {SCHED_SLICES_REST, hold_sweeper, LED | RUNS, host_collect, 2, 0, false},
     // Sweeping for a large object.
     {SCHED_TAKE_SWEPT, hold_sweeper, RUNS, take_large, 2, 0, false},
     // The library's thread between two chunks.
@@ -588,6 +590,10 @@ GROUP(phases, .timeout = 2 * AWAIT_SECONDS);
 
 // Only pairs of two threads are here.  What the thread in the phase may do
 // itself, it does in no phase but the first: in all others it is inside a call.
+//
+// ask LEAD_ASLEEP, LEAD_KEPT, REST_FIRST: a thread that has the lead sweeps the
+// rest.  A stop does not wait for it when it polls there, and rt_gc leads in
+// the child of a fork that comes then.
 TEST(every_event_comes_in_every_phase,
      .n = RT_ARRAY_LEN(phases) * RT_ARRAY_LEN(events))
 {
