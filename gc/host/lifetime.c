@@ -23,6 +23,7 @@
 #include "gc/cycle/release.h"
 #include "gc/cycle/scavgoal.h"
 #include "gc/cycle/swept.h"
+#include "gc/cycle/cyclerecord.h"
 #include "gc/cycle/gctrace.h"
 #include "gc/cycle/cycle.h"
 #include "gc/cycle/worker.h"
@@ -46,6 +47,7 @@ static void state_reset(void)
 	gctrace_reset();
 	gcstats_reset();
 	cyclering_reset(&cyclering);
+	cyclerecord_reset();
 	gauge_reset();
 	heapgauge_reset();
 	swept_reset();

@@ -48,6 +48,7 @@ static struct {
 	uint64_t init_now;	   // nanotime when the heap began
 	uint64_t parent_cpu;	   // CPU that a parent used before its fork
 	uint64_t last_released[2]; // bytes that records have so far
+	uint64_t last_forced;	   // the same, of rt_free_os_memory
 	struct gcstats_sweep last_sweep;
 } state;
 
@@ -195,6 +196,16 @@ static struct cpustats_interval interval(struct clocks *last, uint64_t now,
 uint64_t gcstats_take_released(enum gcstats_worker who)
 {
 	return since_last(&gcstats.released[who], &state.last_released[who]);
+}
+
+void gcstats_forced(uint64_t bytes)
+{
+	atomic_u64_add_relaxed(&gcstats.released_forced, bytes);
+}
+
+uint64_t gcstats_take_forced(void)
+{
+	return since_last(&gcstats.released_forced, &state.last_forced);
 }
 
 void gcstats_swept(enum gcstats_worker who, uint64_t before)
