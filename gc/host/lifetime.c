@@ -9,6 +9,7 @@
 #include "runtime/os/poison.h"
 #include "runtime/os/persistent.h"
 #include "runtime/world/cyclering.h"
+#include "runtime/world/stoptable.h"
 #include "runtime/world/stw.h"
 #include "runtime/world/gcstats.h"
 #include "runtime/spans/mcentral.h"
@@ -48,6 +49,7 @@ static void state_reset(void)
 	gcstats_reset();
 	cyclering_reset(&cyclering);
 	cyclerecord_reset();
+	stoptable_reset(&stoptable);
 	gauge_reset();
 	heapgauge_reset();
 	swept_reset();

@@ -8,6 +8,7 @@
 #include "runtime/os/nanotime.h"
 #include "runtime/os/settings.h"
 #include "runtime/world/cyclering.h"
+#include "runtime/world/stoptable.h"
 #include "runtime/world/heapstats.h"
 
 struct gcstats gcstats;
@@ -301,6 +302,8 @@ void gcstats_record_stop(int reason, const struct rt_stop_times *times)
 
 	histogram_record(&gcstats.stopping[who], (int64_t)times->stopping_ns);
 	histogram_record(&gcstats.total[who], (int64_t)times->total_ns);
+	stoptable_add(&stoptable, reason, times);
+	probe_stop(reason, times->stopping_ns, times->total_ns, times->slowest);
 }
 
 // record_read copies what was published last, as of one moment.

@@ -177,7 +177,8 @@ struct gcstats_sweep gcstats_take_swept(void);
 // gcstats_end_cycle records a collection.  The world must be stopped.
 void gcstats_end_cycle(const struct gcstats_cycle *c);
 
-// gcstats_record_stop counts a stop in the histograms.
+// gcstats_record_stop counts a stop in the histograms and in the table of
+// stops. The caller must still have the right to stop the world.
 void gcstats_record_stop(int reason, const struct rt_stop_times *times);
 
 // gcstats_read copies the record and the pauses as of one moment.
