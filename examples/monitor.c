@@ -1,9 +1,8 @@
 // monitor.c - watches the heap from a thread that is not attached to it.
 //
-// Any thread may call rt_read_memstats_live.  It stops no thread, and all
-// fields are of one moment, so the parts add up.  A sample is text in the
-// format of OpenMetrics.  A server would send it when asked; this program
-// prints three.
+// Any thread may call rt_read_memstats_live and rt_read_stops.  They stop no
+// thread, and all fields are of one moment, so the parts add up.  A sample is
+// text in the format of OpenMetrics; this program prints three.
 #define _POSIX_C_SOURCE 200809L // nanosleep
 #include <rt/rt.h>
 
@@ -31,7 +30,7 @@ static void metric(const char *type, const char *name, const char *suffix,
 	printf("# TYPE %s %s\n%s%s %" PRIu64 "\n", name, type, name, suffix, n);
 }
 
-static void print_sample(const rt_memstats *m)
+static void print_sample(const rt_memstats *m, const rt_stops *collecting)
 {
 	metric("counter", "heap_allocated_bytes", "_total", m->total_alloc);
 	metric("counter", "heap_collections", "_total", m->num_gc);
@@ -41,18 +40,20 @@ static void print_sample(const rt_memstats *m)
 	metric("gauge", "heap_idle_bytes", "", m->heap_idle);
 	metric("gauge", "heap_other_bytes", "", m->sys - m->heap_sys);
 	metric("gauge", "heap_sys_bytes", "", m->sys); // their sum
+	metric("gauge", "longest_stop_ns", "", collecting->longest.total_ns);
 	puts("# EOF");
 }
 
 static void *monitor(void *arg)
 {
-	const struct timespec *pause = (const struct timespec *)arg;
 	rt_memstats m;
+	rt_stops collecting;
 
 	for (int i = 0; i < SAMPLES; i++) {
-		nanosleep(pause, NULL);
+		nanosleep((const struct timespec *)arg, NULL);
 		must(rt_read_memstats_live(&m));
-		print_sample(&m);
+		must(rt_read_stops(RT_STOP_GC_MARK_TERM, &collecting));
+		print_sample(&m, &collecting);
 	}
 	__atomic_store_n(&enough, 1, __ATOMIC_RELAXED);
 	return NULL;

@@ -4,6 +4,7 @@
 #include "runtime/os/settings.h"
 #include "runtime/os/gauge.h"
 #include "runtime/world/safepoint.h"
+#include "runtime/world/gcstats.h"
 #include "runtime/pages/arena.h"
 #include "runtime/spans/scavenge.h"
 #include "runtime/spans/stackalloc.h"
@@ -144,6 +145,7 @@ int rt_free_os_memory(void)
 	}
 	while (scavenge_tables(&chunk))
 		safepoint_poll(rt_thread_tls);
+	gcstats_forced(released);
 	gctrace_forced(p, released);
 	return RT_OK;
 }

@@ -2,6 +2,10 @@
 #include <rt/kind.h>
 #include <rt/world.h>
 
+#include <string.h>
+
+#include "runtime/os/settings.h"
+#include "runtime/world/stoptable.h"
 #include "runtime/spans/kinds.h"
 #include "gc/stats/verify.h"
 #include "gc/host/door.h"
@@ -41,6 +45,25 @@ int rt_start_the_world(rt_stop_times *times)
 int rt_world_stopped(void)
 {
 	return stw_stopped();
+}
+
+int rt_read_stops_sized(int reason, rt_stops *s, size_t size)
+{
+	int row = stoptable_row(reason);
+	rt_stops stops;
+	int error;
+
+	if (!s || row < 0 || size < offsetof(rt_stops, stopping_ns) ||
+	    size > SETTINGS_MAX_STRUCT)
+		return RT_EINVAL;
+	error = door_any();
+	if (error)
+		return error;
+	stoptable_read(&stoptable, row, &stops);
+	stops.struct_size = base_min(size, sizeof stops);
+	memset(s, 0, size);
+	memcpy(s, &stops, stops.struct_size);
+	return RT_OK;
 }
 
 // call_each ends its record even when fn is left by unwinding.

@@ -85,7 +85,7 @@ static void flip(bool beside)
 // the pages that count as held are free now; otherwise the pacer learns of them
 // at the end of the sweep.  The pages of work buffers count as free, because
 // they soon will be.
-static void pace(bool forced, bool beside)
+static struct pacer_terms pace(bool forced, bool beside)
 {
 	const struct mark_result *found = &cycle.found;
 	uint64_t free = heapgauge_sum(HEAPGAUGE_FREE) + work_held();
@@ -109,7 +109,7 @@ static void pace(bool forced, bool beside)
 	    .unswept = beside,
 	};
 
-	pacer_collected(&f);
+	return pacer_collected(&f);
 }
 
 // used returns what counts for the goal.
@@ -171,8 +171,6 @@ static void record(bool forced)
 	};
 
 	pacer_account(&cpu);
-	if (RT_UNLIKELY(settings.gcpacertrace != 0))
-		pacertrace_accounted(&cpu);
 	gcstats_end_cycle(&c);
 	cyclerecord_counted(&c);
 }
@@ -184,6 +182,7 @@ static RT_NOINLINE void collect_stopped(struct rt_proc *p, bool forced,
 					bool beside)
 {
 	struct scavgoal_found f;
+	struct pacer_terms terms;
 
 	RT_ASSERT(stw_stopped());
 	RT_CHECK(heapgauge_check(&heapgauges));
@@ -213,9 +212,8 @@ static RT_NOINLINE void collect_stopped(struct rt_proc *p, bool forced,
 		probe_gc_swept(cycle.number, heapgauge_sum(HEAPGAUGE_IN_USE));
 	if (gctrace_on())
 		gctrace_note();
-	pace(forced, beside);
-	if (RT_UNLIKELY(settings.gcpacertrace != 0))
-		pacertrace_paced(&cycle.found, f.in_use);
+	terms = pace(forced, beside);
+	cyclerecord_paced(&terms, f.in_use);
 	note_retained(&f);
 	if (!beside)
 		swept_end_stopped();
@@ -238,10 +236,8 @@ static void note_begin(const struct ask *asked, bool forced)
 	atomic_u32_store_relaxed(&marking, 1);
 	cycle.cpu = gcstats_cpu();
 	gcstats_begin_cycle(begin.finished, begin.stopping_cpu_ns, cycle.cpu);
-	cyclerecord_begin(cause, forced);
+	cyclerecord_begin(cause, forced, used());
 	probe_gc_stopped(cycle.number, cause);
-	if (RT_UNLIKELY(settings.gcpacertrace != 0))
-		pacertrace_begin(used());
 }
 
 enum cycle_phase cycle_phase(void)

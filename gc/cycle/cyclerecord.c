@@ -8,7 +8,6 @@
 #include "runtime/os/gauge.h"
 #include "runtime/world/cyclering.h"
 #include "runtime/world/heapgauge.h"
-#include "gc/cycle/pacer.h"
 
 // Below this, marking takes about as long as reading the clocks of CPU time.
 enum { CLOCKED_HEAP = 1 << 20 };
@@ -22,7 +21,14 @@ static struct {
 	uint64_t last_cpu; // CPU time of this thread by then; 0: not known
 	uint64_t wall[CYCLERECORD_STEPS];
 	uint64_t cpu[CYCLERECORD_STEPS];
+	uint64_t total_alloc; // when the collection before ended
+	uint64_t process_cpu; // of the process by then, ns; 0: not known
 } noted;
+
+void cyclerecord_reset(void)
+{
+	noted.total_alloc = noted.process_cpu = 0;
+}
 
 // live returns the bytes that count as allocated.  The gauge may be below zero
 // for a while, which counts as 0.
@@ -33,7 +39,7 @@ static uint64_t live(void)
 	return n > 0 ? (uint64_t)n : 0;
 }
 
-void cyclerecord_begin(enum rt_cause cause, bool forced)
+void cyclerecord_begin(enum rt_cause cause, bool forced, uint64_t used)
 {
 	const struct stw_begin begin = stw_begun();
 
@@ -47,6 +53,7 @@ void cyclerecord_begin(enum rt_cause cause, bool forced)
 	    .stopping_ns = begin.finished - begin.asked,
 	    .stopping_cpu_ns = begin.stopping_cpu_ns,
 	    .heap_start = live(),
+	    .used = used,
 	    .goal = atomic_u64_load_relaxed(&pacer.goal),
 	    .max_procs = (uint32_t)settings.max_procs,
 	    .reason = (uint32_t)stw_reason(),
@@ -109,6 +116,39 @@ void cyclerecord_found(const struct mark_result *found)
 	noted.c.mark_cpu_ns = found->helped_cpu_ns;
 }
 
+void cyclerecord_paced(const struct pacer_terms *t, uint64_t in_use)
+{
+	uint64_t total = heapgauge_sum(HEAPGAUGE_TOTAL_ALLOC);
+
+	RT_ASSERT(stw_stopped());
+	noted.c.allocated = total - noted.total_alloc;
+	noted.total_alloc = total;
+	noted.c.sweep_inuse = in_use;
+	noted.c.sweep_freed = in_use - heapgauge_sum(HEAPGAUGE_IN_USE);
+	noted.c.sweep_beside = pacer.found.unswept;
+	noted.c.goal_percent = t->percent;
+	noted.c.goal_headroom = t->headroom;
+	noted.c.goal_minimum = t->minimum;
+	noted.c.goal_before = t->before;
+	noted.c.goal_limit = t->limit;
+	noted.c.goal_bound = pacer_bound(t);
+}
+
+// note_accounts adds the CPU time that the process had used when the stop
+// ended, and the answer of the limiter.
+static void note_accounts(uint64_t cpu)
+{
+	const struct limiter *l = &pacer.limiter;
+
+	noted.c.interval_cpu_ns = base_sub_sat(cpu, noted.process_cpu);
+	// A clock that is refused reads 0.
+	noted.process_cpu = base_max(noted.process_cpu, cpu);
+	noted.c.limiter_fill_ns = l->fill;
+	noted.c.limiter_capacity_ns = l->capacity;
+	noted.c.limiter_percent = (uint32_t)l->percent;
+	noted.c.limiter_limiting = l->limiting;
+}
+
 void cyclerecord_counted(const struct gcstats_cycle *c)
 {
 	struct gcstats_cycles all;
@@ -122,6 +162,7 @@ void cyclerecord_counted(const struct gcstats_cycle *c)
 	noted.c.end = c->unix_now;
 	noted.c.pause_ns = c->pause;
 	noted.c.process_cpu_ns = base_elapsed(c->cpu_begin, c->cpu_end);
+	note_accounts(c->cpu_end);
 	noted.c.next_goal = atomic_u64_load_relaxed(&pacer.goal);
 	heapgauge_read(sums);
 	noted.c.heap_inuse = sums[HEAPGAUGE_IN_USE];
@@ -130,6 +171,7 @@ void cyclerecord_counted(const struct gcstats_cycle *c)
 	noted.c.scavenged_background =
 	    gcstats_take_released(GCSTATS_BACKGROUND);
 	noted.c.scavenged_assist = gcstats_take_released(GCSTATS_ASSIST);
+	noted.c.scavenged_forced = gcstats_take_forced();
 	noted.c.swept_ns = sweep.wall;
 	noted.c.swept_background_cpu_ns = sweep.cpu[GCSTATS_BACKGROUND];
 	noted.c.swept_assist_cpu_ns = sweep.cpu[GCSTATS_ASSIST];

@@ -14,6 +14,7 @@
 
 #include "runtime/world/gcstats.h"
 #include "gc/mark/mark.h"
+#include "gc/cycle/pacer.h"
 
 // The steps of a collection after the stop, in their order.
 enum cyclerecord_step {
@@ -25,9 +26,12 @@ enum cyclerecord_step {
 	CYCLERECORD_STEPS,
 };
 
-// cyclerecord_begin begins the record of a collection.  The world must have
-// been stopped for it just now.
-void cyclerecord_begin(enum rt_cause cause, bool forced);
+// cyclerecord_reset forgets the collections of an earlier heap.
+void cyclerecord_reset(void);
+
+// cyclerecord_begin begins the record of a collection; used is pacer_used.  The
+// world must have been stopped for it just now.
+void cyclerecord_begin(enum rt_cause cause, bool forced, uint64_t used);
 
 // cyclerecord_step notes that a step has ended.
 void cyclerecord_step(enum cyclerecord_step step);
@@ -42,8 +46,14 @@ uint64_t cyclerecord_last(void);
 // cyclerecord_found adds what was marked.
 void cyclerecord_found(const struct mark_result *found);
 
-// cyclerecord_counted adds what was passed to gcstats_end_cycle.  The world
-// must still be stopped, and c must have ended just now.
+// cyclerecord_paced adds what pacer_collected returned; in_use is the bytes of
+// spans of objects when marking ended.  It must be called before anything is
+// allocated.
+void cyclerecord_paced(const struct pacer_terms *t, uint64_t in_use);
+
+// cyclerecord_counted adds what was passed to pacer_account and to
+// gcstats_end_cycle.  The world must still be stopped, and c must have ended
+// just now.
 void cyclerecord_counted(const struct gcstats_cycle *c);
 
 // cyclerecord_publish makes the record visible and returns its number.  The

@@ -18,7 +18,6 @@ static struct gctrace_cycle noted;
 void gctrace_reset(void)
 {
 	atomic_u64_store_relaxed(&gctrace.dropped, 0);
-	pacertrace_reset();
 }
 
 // text_decimal writes n / 10^digits, as Go's itoaDiv.
@@ -240,19 +239,16 @@ static void write_scan(const struct gctrace_cycle *c)
 			count_dropped(write_text(&line));
 }
 
-// write_pacer writes the lines of the pacer; known is as for write_record.
-static void write_pacer(const struct gctrace_cycle *c, const rt_cycle *known)
+// write_pacer writes the lines of the pacer; c is as for write_record.
+static void write_pacer(const rt_cycle *c)
 {
 	struct text line;
 
-	if (known && pacertrace_format_swept(&line, known))
+	if (c && pacertrace_format_swept(&line, c))
 		count_dropped(write_text(&line));
-	pacertrace_format_cpu(&line, &c->pacer, c->number);
-	count_dropped(write_text(&line));
-	pacertrace_format_sweep(&line, &c->pacer, c->number);
-	count_dropped(write_text(&line));
-	pacertrace_format_goal(&line, &c->pacer, c->number);
-	count_dropped(write_text(&line));
+	write_record(c, pacertrace_format_cpu);
+	write_record(c, pacertrace_format_sweep);
+	write_record(c, pacertrace_format_goal);
 }
 
 static void write_cycle(const struct gctrace_cycle *cycle)
@@ -267,7 +263,7 @@ static void write_cycle(const struct gctrace_cycle *cycle)
 	if (settings.gctrace == 2)
 		write_scan(cycle);
 	if (settings.gcpacertrace != 0)
-		write_pacer(cycle, known);
+		write_pacer(known);
 	if (settings.scavtrace != 0)
 		write_record(known, gctrace_format_scav);
 }
@@ -282,7 +278,6 @@ void gctrace_take(struct gctrace_cycle *c, uint64_t number)
 {
 	*c = noted;
 	c->number = number;
-	pacertrace_take(&c->pacer);
 }
 
 RT_NOINLINE void gctrace_write(struct rt_proc *p, const struct gctrace_cycle *c)

@@ -7,8 +7,8 @@
 // Lines are written when the world runs, by the thread that collected, as
 // blocked: no stop waits for the descriptor.  A line that the descriptor does
 // not take at once is dropped and counted.  Nothing allocates.  What the record
-// of a collection lacks is noted in the stop, and copied before another thread
-// may collect.
+// of a collection lacks (gctrace=2) is noted in the stop, and copied before
+// another thread may collect.
 #ifndef GC_CYCLE_GCTRACE_H
 #define GC_CYCLE_GCTRACE_H
 
@@ -37,8 +37,7 @@ RT_INLINE bool gctrace_on(void)
 // What the lines of one collection say.  No check: it is a copy.
 struct gctrace_cycle {
 	uint64_t number;
-	struct scanstats scan;	 // only if settings.gctrace is 2
-	struct pacertrace pacer; // only if settings.gcpacertrace is set
+	struct scanstats scan; // only if settings.gctrace is 2
 };
 
 // gctrace_reset makes an empty trace.

@@ -54,13 +54,19 @@ static void add_growth(struct pacer_terms *t, const struct pacer_rule *rule,
 	t->minimum = percent_of(rule->heap_min, rule->percent);
 }
 
+// grown returns the goal that add_growth gives.
+static uint64_t grown(const struct pacer_terms *t)
+{
+	return base_max(base_max(t->percent, t->headroom), t->minimum);
+}
+
 uint64_t pacer_goal(const struct pacer_rule *rule,
 		    const struct pacer_found *found)
 {
 	struct pacer_terms t;
 
 	add_growth(&t, rule, found);
-	return base_max(base_max(t.percent, t.headroom), t.minimum);
+	return grown(&t);
 }
 
 enum { LIMIT_ROOM = 1 << 20, LIMIT_PERCENT = 3 };
@@ -149,9 +155,22 @@ struct pacer_terms pacer_explain(const struct pacer_rule *rule,
 	struct pacer_terms t;
 
 	add_growth(&t, rule, found);
-	t.before = kept(rule, found, pacer_goal(rule, found), before);
+	t.before = kept(rule, found, grown(&t), before);
 	t.limit = limits_term(rule, found);
 	return t;
+}
+
+enum rt_bound pacer_bound(const struct pacer_terms *t)
+{
+	uint64_t goal = base_max(grown(t), t->before);
+
+	if (t->limit < goal)
+		return RT_BOUND_LIMIT;
+	if (t->percent == goal)
+		return RT_BOUND_PERCENT;
+	if (t->headroom == goal)
+		return RT_BOUND_HEADROOM;
+	return t->minimum == goal ? RT_BOUND_MINIMUM : RT_BOUND_BEFORE;
 }
 
 // set_goal tells a tracer if the goal is another.
@@ -237,13 +256,17 @@ static bool account(uint64_t gc, uint64_t now)
 	return limits;
 }
 
-void pacer_collected(const struct pacer_found *found)
+struct pacer_terms pacer_collected(const struct pacer_found *found)
 {
+	struct pacer_terms t;
+
 	pacer.before = atomic_u64_load_relaxed(&pacer.goal);
 	pacer.found = *found;
 	if (!found->unswept)
 		look_beyond();
-	publish(pacer_next(&pacer.rule, found, pacer.before));
+	t = pacer_explain(&pacer.rule, found, pacer.before);
+	publish(base_max(grown(&t), t.before));
+	return t;
 }
 
 void pacer_account(const struct pacer_cpu *cpu)

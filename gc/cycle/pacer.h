@@ -7,6 +7,8 @@
 #ifndef GC_CYCLE_PACER_H
 #define GC_CYCLE_PACER_H
 
+#include <rt/cycle.h>
+
 #include "runtime/os/lock.h"
 #include "gc/cycle/limiter.h"
 
@@ -97,6 +99,9 @@ struct pacer_terms pacer_explain(const struct pacer_rule *rule,
 				 const struct pacer_found *found,
 				 uint64_t before);
 
+// pacer_bound returns the term that the goal equals, as enum rt_bound says.
+enum rt_bound pacer_bound(const struct pacer_terms *t);
+
 // The pacer of the heap.  A collection writes it with the world stopped.  The
 // functions that set the rule, and pacer_swept, write it under a lock that no
 // thread holds while it is stopped.  Any thread may read the atomics.
@@ -139,10 +144,10 @@ struct pacer_cpu {
 	uint64_t begin, end; // of the collection
 };
 
-// pacer_collected computes the goal after a collection.  If found->unswept,
-// pacer_swept must follow.  pacer_account passes the CPU time of the collection
-// to the limiter.  The world must be stopped.
-void pacer_collected(const struct pacer_found *found);
+// pacer_collected computes the goal after a collection, and returns its terms.
+// If found->unswept, pacer_swept must follow.  pacer_account passes the CPU
+// time of the collection to the limiter.  The world must be stopped.
+struct pacer_terms pacer_collected(const struct pacer_found *found);
 void pacer_account(const struct pacer_cpu *cpu);
 
 // pacer_for_limit tells whether so many bytes are reason to collect for a limit

@@ -9,6 +9,7 @@
 #include "runtime/os/poison.h"
 #include "runtime/os/persistent.h"
 #include "runtime/world/cyclering.h"
+#include "runtime/world/stoptable.h"
 #include "runtime/world/stw.h"
 #include "runtime/world/gcstats.h"
 #include "runtime/spans/mcentral.h"
@@ -23,6 +24,7 @@
 #include "gc/cycle/release.h"
 #include "gc/cycle/scavgoal.h"
 #include "gc/cycle/swept.h"
+#include "gc/cycle/cyclerecord.h"
 #include "gc/cycle/gctrace.h"
 #include "gc/cycle/cycle.h"
 #include "gc/cycle/worker.h"
@@ -46,6 +48,8 @@ static void state_reset(void)
 	gctrace_reset();
 	gcstats_reset();
 	cyclering_reset(&cyclering);
+	cyclerecord_reset();
+	stoptable_reset(&stoptable);
 	gauge_reset();
 	heapgauge_reset();
 	swept_reset();

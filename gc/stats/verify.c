@@ -6,6 +6,7 @@
 #include "runtime/base/bits.h"
 #include "runtime/os/throw.h"
 #include "runtime/world/cyclering.h"
+#include "runtime/world/stoptable.h"
 #include "runtime/pages/hugepages.h"
 #include "runtime/spans/kinds.h"
 #include "runtime/spans/mcentral.h"
@@ -287,8 +288,9 @@ static void verify_caches(struct rt_verify *v, struct sums *sums)
 //     turns, are blocked.  They write atomics and notes of struct scavenger.
 //     The maker also writes its other fields, which no check reads.
 //
-// A record of a collection is written with the right to stop the world, which
-// the stopper has, and a thread that takes notices is not stopped meanwhile.
+// Records of collections and of stops are written with the right to stop the
+// world, which the stopper has.  A thread that takes notices is not stopped
+// meanwhile.
 //
 // So the checks below need two locks.
 
@@ -306,6 +308,7 @@ static void verify_threads(struct rt_verify *v)
 	holds(v, gauges_check(&gauges), &gauges);
 	holds(v, gcstats_check(&gcstats), &gcstats);
 	holds(v, cyclering_check(&cyclering), &cyclering);
+	holds(v, stoptable_check(&stoptable), &stoptable);
 }
 
 // verify_memory checks what hands out memory.

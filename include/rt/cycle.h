@@ -29,6 +29,17 @@ enum rt_cause {
 	RT_CAUSE_PERIODIC
 };
 
+/* The term that a goal equals (goal_percent and the fields behind it).  Of
+ * several equal terms it is the first, but the limit only if it is the least.
+ */
+enum rt_bound {
+	RT_BOUND_PERCENT,
+	RT_BOUND_HEADROOM,
+	RT_BOUND_MINIMUM,
+	RT_BOUND_BEFORE,
+	RT_BOUND_LIMIT
+};
+
 /*
  * The record of one collection.  Sizes are bytes, times nanoseconds.  A clock
  * that the system refuses makes a time 0.
@@ -127,7 +138,7 @@ typedef struct rt_cycle {
 	/* Bytes that went back to the system since the collection before: by
 	 * the library's thread (rt_config.scavenge), and by threads that
 	 * allocated at the memory limit.  What rt_free_os_memory released is in
-	 * neither. */
+	 * neither, but in scavenged_forced. */
 	uint64_t scavenged_background;
 	uint64_t scavenged_assist;
 
@@ -151,6 +162,58 @@ typedef struct rt_cycle {
 	uint64_t swept_ns;
 	uint64_t swept_background_cpu_ns;
 	uint64_t swept_assist_cpu_ns;
+
+	/* Bytes that rt_free_os_memory released since the collection before. */
+	uint64_t scavenged_forced;
+
+	/* Bytes that counted for the goal when all were stopped: heap_start, by
+	 * how much interpreter stacks had grown since the collection before,
+	 * and what objects own outside the heap (rt_adjust_external). */
+	uint64_t used;
+
+	/* Bytes of objects that were allocated since the collection before,
+	 * freed or not: growth of total_alloc of rt_memstats. */
+	uint64_t allocated;
+
+	/* CPU time of the process from the end of the stop before, or from the
+	 * beginning of the process, until the end of this stop.  process_cpu_ns
+	 * is part of it. */
+	uint64_t interval_cpu_ns;
+
+	/* The bucket of rt_config.gc_cpu_limit at the end of the stop: CPU time
+	 * in it, and its size. */
+	uint64_t limiter_fill_ns;
+	uint64_t limiter_capacity_ns;
+
+	/* Bytes of pages of objects (heap_inuse) when marking had ended, which
+	 * are to be swept, and those that the sweep in the stop freed. */
+	uint64_t sweep_inuse;
+	uint64_t sweep_freed;
+
+	/* The terms of next_goal, in bytes: it is the greatest of the first
+	 * four, but at most the last.
+	 *   percent   what lives, and the percentage of that, of stacks and of
+	 *             roots (rt_set_gc_percent)
+	 *   headroom  what lives, and rt_config.heap_headroom, or less for a
+	 *             small heap
+	 *   minimum   rt_config.heap_min at the percentage
+	 *   before    what is kept of the goal before while the heap still has
+	 *             the pages of what died; 0: nothing
+	 *   limit     what the memory limit and the hard limit leave
+	 * UINT64_MAX: there is no such term.  The first three are so if
+	 * rt_set_gc_percent has turned collections off, the last if there is no
+	 * limit. */
+	uint64_t goal_percent;
+	uint64_t goal_headroom;
+	uint64_t goal_minimum;
+	uint64_t goal_before;
+	uint64_t goal_limit;
+
+	uint32_t goal_bound;	  /* enum rt_bound: the term of next_goal */
+	uint32_t sweep_beside;	  /* 1: the sweep came after the stop */
+	uint32_t limiter_percent; /* rt_config.gc_cpu_limit */
+	/* 1: the bucket is full, so the memory limit causes no collection. */
+	uint32_t limiter_limiting;
 } rt_cycle;
 
 /*

@@ -89,6 +89,55 @@ RT_API int rt_start_the_world(rt_stop_times *times);
 RT_API int rt_world_stopped(void);
 
 /*
+ * What all stops for one reason took since rt_init.  Times are nanoseconds.
+ *
+ * The struct may grow at its end.
+ */
+typedef struct rt_stops {
+	/* Bytes that rt_read_stops has filled: those that both the library and
+	 * the host know. */
+	size_t struct_size;
+
+	uint64_t count; /* stops that have ended */
+
+	/* Sums over them; see rt_stop_times. */
+	uint64_t stopping_ns;
+	uint64_t total_ns;
+
+	/* The one with the greatest total_ns, with its slowest thread; of equal
+	 * ones the first.  All is 0 if there was none. */
+	rt_stop_times longest;
+
+	/* The reason of that one. */
+	int32_t longest_reason;
+	uint32_t spare; /* 0 */
+} rt_stops;
+
+/*
+ * rt_read_stops fills *s with what the stops for a reason (enum rt_stop_reason)
+ * took.  All stops of the host count together: every reason from RT_STOP_HOST
+ * on reads the same figures, and longest_reason is the host's number.  Some
+ * reasons have no stops in this version.  RT_STOP_UNKNOWN has the stop that
+ * rt_free_os_memory makes to flush caches, RT_STOP_HEAP_WALK also what
+ * rt_drop_now and rt_heap_list make.
+ *
+ * The figures are of one moment.  A stop counts before another thread can stop
+ * the world.  The child of a fork begins with those of its parent, and both
+ * count the stop of that fork.
+ *
+ * rt_read_stops_sized fills the first size bytes of *s.  Bytes that this
+ * library does not know become 0.
+ *
+ * Returns 0, or RT_EINVAL (s is null, size is below 16 or above 4096, or there
+ * is no such reason), RT_ESTATE (no heap); then *s is untouched.
+ *
+ * Any thread, even inside a blocking region and in its own stop, which does not
+ * count yet.  Does not block, collect or poll.
+ */
+RT_API int rt_read_stops_sized(int reason, rt_stops *s, size_t size);
+#define rt_read_stops(reason, s) rt_read_stops_sized((reason), (s), sizeof *(s))
+
+/*
  * A callback of rt_heap_walk returns 0 to continue, or this to end the walk.
  * Any other number counts as 0.
  */

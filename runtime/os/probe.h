@@ -18,12 +18,13 @@
 #include <sys/sdt.h>
 #define PROBE2(name, a, b) STAP_PROBE2(rtheap, name, a, b)
 #define PROBE3(name, a, b, c) STAP_PROBE3(rtheap, name, a, b, c)
+#define PROBE4(name, a, b, c, d) STAP_PROBE4(rtheap, name, a, b, c, d)
 #define PROBE5(name, a, b, c, d, e) STAP_PROBE5(rtheap, name, a, b, c, d, e)
 #else
 #define PROBE2(name, a, b) ((void)sizeof(a), (void)sizeof(b))
 #define PROBE3(name, a, b, c) (PROBE2(name, a, b), (void)sizeof(c))
-#define PROBE5(name, a, b, c, d, e)                                            \
-	(PROBE3(name, a, b, c), (void)sizeof(d), (void)sizeof(e))
+#define PROBE4(name, a, b, c, d) (PROBE3(name, a, b, c), (void)sizeof(d))
+#define PROBE5(name, a, b, c, d, e) (PROBE4(name, a, b, c, d), (void)sizeof(e))
 #endif
 
 // A collection: its thread may stop the world, all are stopped, marking has
@@ -35,6 +36,11 @@
 #define probe_gc_swept(number, in_use) PROBE2(gc_swept, number, in_use)
 #define probe_gc_end(number, cause, pause_ns, live, goal)                      \
 	PROBE5(gc_end, number, cause, pause_ns, live, goal)
+
+// A stop has ended, and the threads run again.  reason is an enum
+// rt_stop_reason or the host's number, slowest the P that was stopped last.
+#define probe_stop(reason, stopping_ns, total_ns, slowest)                     \
+	PROBE4(stop, reason, stopping_ns, total_ns, slowest)
 
 // A batch was released by a thread that allocated at the memory limit (0), or
 // by the scavenger (1); ns is its CPU time.

@@ -8,6 +8,7 @@
 #include "runtime/os/nanotime.h"
 #include "runtime/os/settings.h"
 #include "runtime/world/cyclering.h"
+#include "runtime/world/stoptable.h"
 #include "runtime/world/heapstats.h"
 
 struct gcstats gcstats;
@@ -48,6 +49,7 @@ static struct {
 	uint64_t init_now;	   // nanotime when the heap began
 	uint64_t parent_cpu;	   // CPU that a parent used before its fork
 	uint64_t last_released[2]; // bytes that records have so far
+	uint64_t last_forced;	   // the same, of rt_free_os_memory
 	struct gcstats_sweep last_sweep;
 } state;
 
@@ -197,6 +199,16 @@ uint64_t gcstats_take_released(enum gcstats_worker who)
 	return since_last(&gcstats.released[who], &state.last_released[who]);
 }
 
+void gcstats_forced(uint64_t bytes)
+{
+	atomic_u64_add_relaxed(&gcstats.released_forced, bytes);
+}
+
+uint64_t gcstats_take_forced(void)
+{
+	return since_last(&gcstats.released_forced, &state.last_forced);
+}
+
 void gcstats_swept(enum gcstats_worker who, uint64_t before)
 {
 	atomic_u64_add_relaxed(&gcstats.sweep_cpu[who],
@@ -290,6 +302,8 @@ void gcstats_record_stop(int reason, const struct rt_stop_times *times)
 
 	histogram_record(&gcstats.stopping[who], (int64_t)times->stopping_ns);
 	histogram_record(&gcstats.total[who], (int64_t)times->total_ns);
+	stoptable_add(&stoptable, reason, times);
+	probe_stop(reason, times->stopping_ns, times->total_ns, times->slowest);
 }
 
 // record_read copies what was published last, as of one moment.

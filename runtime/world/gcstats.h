@@ -95,6 +95,7 @@ struct gcstats {
 	struct histogram total[2];    // from the request to the start
 	atomic_u64 scavenge[2];	      // ns of CPU time, by gcstats_worker
 	atomic_u64 released[2];	      // bytes released, by gcstats_worker
+	atomic_u64 released_forced;   // bytes that rt_free_os_memory released
 	atomic_u64 sweep_cpu[2];      // ns beside the threads, the same
 	atomic_u64 sweep_wall;	      // ns, of sweeps that have ended
 };
@@ -146,10 +147,15 @@ struct gcstats_cycle {
 uint64_t gcstats_scavenged(enum gcstats_worker who, uint64_t bytes,
 			   uint64_t before);
 
+// gcstats_forced counts bytes that rt_free_os_memory released.  Any thread may
+// call it.
+void gcstats_forced(uint64_t bytes);
+
 // gcstats_take_released returns the bytes that were released since its last
-// call for the same scavenger.  Only a thread that has the right to stop the
-// world may call it.
+// call for the same scavenger, gcstats_take_forced those of rt_free_os_memory.
+// Only a thread that has the right to stop the world may call them.
 uint64_t gcstats_take_released(enum gcstats_worker who);
+uint64_t gcstats_take_forced(void);
 
 // gcstats_swept counts the CPU time of a slice of a sweep beside the threads.
 // before must be the result of oscall_thread_cpu(0) when the slice began; a
@@ -171,7 +177,8 @@ struct gcstats_sweep gcstats_take_swept(void);
 // gcstats_end_cycle records a collection.  The world must be stopped.
 void gcstats_end_cycle(const struct gcstats_cycle *c);
 
-// gcstats_record_stop counts a stop in the histograms.
+// gcstats_record_stop counts a stop in the histograms and in the table of
+// stops. The caller must still have the right to stop the world.
 void gcstats_record_stop(int reason, const struct rt_stop_times *times);
 
 // gcstats_read copies the record and the pauses as of one moment.

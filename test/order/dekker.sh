@@ -54,6 +54,7 @@ publishers='
 runtime/world/heapstats heapstats_release 1
 runtime/world/pausering pausering_add 4
 runtime/world/cyclering cyclering_add 2
+runtime/world/stoptable stoptable_add 2
 runtime/world/gcstats record_publish 2
 runtime/os/throw throw_set_handler 2
 runtime/os/lock mutex_unlock 2
@@ -91,6 +92,7 @@ runtime/world/heapstats wait_even 1
 runtime/world/pausering read_once 2
 runtime/world/pausering copy_slots 4
 runtime/world/cyclering cyclering_read 2
+runtime/world/stoptable read_once 2
 runtime/world/gcstats record_read 2
 runtime/os/throw handler_load 3
 runtime/os/lock mutex_try 1

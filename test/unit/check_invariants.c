@@ -10,6 +10,7 @@
 #include "runtime/spans/stackalloc.h"
 #include "runtime/world/gcstats.h"
 #include "runtime/world/cyclering.h"
+#include "runtime/world/stoptable.h"
 #include "gc/cycle/ask.h"
 #include "gc/cycle/pacer.h"
 #include "gc/cycle/sweep.h"
@@ -288,6 +289,7 @@ static void prepare(void)
 	X(gcstats_cycles_check(&x.cycles))                                     \
 	X(cyclering_check(&x.ring))                                            \
 	X(cyclering_check(&cyclering))                                         \
+	X(stoptable_check(&stoptable))                                         \
 	X(heapstats_check(&x.heapstats))                                       \
 	X(heapstats_totals_check(&x.totals))                                   \
 	X(heapgauge_check(&heapgauges))                                        \

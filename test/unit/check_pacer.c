@@ -174,6 +174,27 @@ TEST(any_goal_is_explained_and_in_range)
 	ck_assert_msg(!wrong, "%s", wrong);
 }
 
+// Of several equal terms the first is named.
+TEST(the_term_that_is_the_goal)
+{
+	static const struct {
+		struct pacer_terms t;
+		enum rt_bound bound;
+	} cases[] = {
+	    {{7, 0, 0, 0, 0}, RT_BOUND_LIMIT},
+	    {{10, 10, 10, 10, PACER_NEVER}, RT_BOUND_PERCENT},
+	    {{1, 20, 20, 20, 20}, RT_BOUND_HEADROOM},
+	    {{1, 2, 3, 3, 4}, RT_BOUND_MINIMUM},
+	    {{1, 2, 3, 5, PACER_NEVER}, RT_BOUND_BEFORE},
+	    {{1, 2, 3, 5, 4}, RT_BOUND_LIMIT},
+	    {{PACER_NEVER, PACER_NEVER, PACER_NEVER, 0, PACER_NEVER},
+	     RT_BOUND_PERCENT},
+	};
+
+	for (unsigned i = 0; i < RT_ARRAY_LEN(cases); i++)
+		ck_assert_int_eq(pacer_bound(&cases[i].t), cases[i].bound);
+}
+
 // Stacks and root ranges count for the growth, not for what lives.
 TEST(roots_count_for_growth)
 {

@@ -14,6 +14,7 @@
 #include "gc/stats/verify.h"
 #include "runtime/os/gauge.h"
 #include "runtime/world/cyclering.h"
+#include "runtime/world/stoptable.h"
 #include "runtime/spans/mcache.h"
 #include "runtime/spans/mcentral.h"
 
@@ -620,6 +621,8 @@ CORRUPTION(overflow_left, "mark overflow is left outside of marking",
 	   PATCH(overflow.left, 1))
 CORRUPTION(record_begun, "record of a collection is written in part",
 	   PATCH(cyclering.begun, 77))
+CORRUPTION(stop_begun, "stop is recorded in part",
+	   PATCH(stoptable.row[RT_STOP_FORK].begun, 77))
 CORRUPTION(notices_wild, "more notices than there is room for",
 	   PATCH(notices.n, UINT32_MAX))
 CORRUPTION(sites_wild, "table of sites has more than it has room",

@@ -10,6 +10,7 @@
 #include "runtime/spans/mcentral.h"
 #include "runtime/spans/stackalloc.h"
 #include "runtime/world/gcstats.h"
+#include "runtime/world/stoptable.h"
 #include "gc/cycle/ask.h"
 #include "gc/cycle/sweep.h"
 #include "gc/mark/crew.h"
@@ -143,7 +144,8 @@ static void stacks(void)
 	  PTR(heapgauges.counted, &x.p), rt_gc())                              \
 	X("statistics have more frees than allocations",                       \
 	  U64(heapstats.slots[0].large_free_count, 1000), read_live())         \
-	X("pause is recorded in part", U64(gcstats.pauses.begun, 77), rt_gc())
+	X("pause is recorded in part", U64(gcstats.pauses.begun, 77), rt_gc()) \
+	X("stop is recorded in part", U64(stoptable.row[0].begun, 77), rt_gc())
 
 #define DOORS_PAGES(X)                                                         \
 	X("cursor of the scavenge index is beyond the heap",                   \

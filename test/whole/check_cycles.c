@@ -25,6 +25,13 @@ static rt_cycle newest(void)
 	return c;
 }
 
+// greatest returns the goal that the terms give without the limit.
+static uint64_t greatest(const rt_cycle *c)
+{
+	return base_max(base_max(c->goal_percent, c->goal_headroom),
+			base_max(c->goal_minimum, c->goal_before));
+}
+
 // check_sums requires what holds in every record.
 static void check_sums(const rt_cycle *c)
 {
@@ -38,6 +45,12 @@ static void check_sums(const rt_cycle *c)
 	ck_assert_uint_eq(c->reason, RT_STOP_GC_MARK_TERM);
 	ck_assert_uint_le(c->slowest, c->nthreads + 64);
 	ck_assert_uint_eq(c->spare, 0);
+	ck_assert_uint_ge(c->used, c->heap_start);
+	ck_assert_uint_eq(c->next_goal, base_min(greatest(c), c->goal_limit));
+	ck_assert_uint_le(c->sweep_freed, c->sweep_inuse);
+	ck_assert_uint_le(c->limiter_limiting, 1);
+	ck_assert_uint_eq(c->sweep_beside,
+			  settings.sweep == 2 && c->cause != RT_CAUSE_MEMORY);
 }
 
 // check_with requires that an exact read after a collection has the same
@@ -105,6 +118,80 @@ TEST(a_record_has_the_figures_of_the_statistics)
 	}
 }
 
+// What a trace of the pacer would show is in each record, though there is no
+// trace.
+TEST(the_figures_of_the_pacer)
+{
+	enum { STACK = 64 << 10, OUTSIDE = 1000 };
+	uint64_t total = 0;
+	void **root;
+
+	heap_begin();
+	root = (void **)heap_table(10, RT_ROOT_EXACT);
+	for (unsigned i = 0; i < 10; i++) {
+		rt_memstats before, after;
+		rt_cycle c;
+
+		root[i] = rt_alloc(10000U << i % 8);
+		rt_alloc_noscan(100000);
+		ck_assert_ptr_nonnull(rt_stack_alloc(STACK));
+		must(rt_adjust_external(OUTSIDE));
+		must(rt_set_gc_percent((int)i * 10, NULL));
+		before = heap_stats();
+		must(rt_gc());
+		after = heap_stats();
+		c = newest();
+		check_sums(&c);
+		ck_assert_uint_eq(c.used, before.heap_alloc + STACK +
+					      (i + 1) * OUTSIDE);
+		ck_assert_uint_eq(c.allocated, before.total_alloc - total);
+		total = before.total_alloc;
+		ck_assert_uint_eq(c.sweep_inuse, before.heap_inuse);
+		ck_assert_uint_eq(c.sweep_inuse - after.heap_inuse,
+				  settings.sweep == 0
+				      ? c.sweep_freed
+				      : before.heap_inuse - after.heap_inuse);
+		ck_assert_uint_eq(c.limiter_fill_ns, pacer.limiter.fill);
+		ck_assert_uint_eq(c.limiter_capacity_ns,
+				  pacer.limiter.capacity);
+		ck_assert_uint_eq(c.limiter_percent, 50);
+		ck_assert_uint_le(c.process_cpu_ns, c.interval_cpu_ns);
+		ck_assert_uint_eq(
+		    c.goal_percent,
+		    pacer_explain(&pacer.rule, &pacer.found, 0).percent);
+		ck_assert_uint_eq(c.goal_limit, UINT64_MAX);
+	}
+}
+
+// What rt_free_os_memory released is in the record of the next collection, and
+// in no other.
+TEST(what_the_host_released)
+{
+	rt_config config = heap_config(HEAP_QUIET);
+	uint64_t before;
+	rt_cycle c;
+
+	config.scavenge = 0;
+	heap_start(config);
+	for (int i = 0; i < 3; i++) {
+		rt_alloc_noscan(8 * MIB);
+		must(rt_gc());
+		must(rt_gc()); // all is swept
+		before = heap_stats().heap_released;
+		must(rt_free_os_memory());
+		ck_assert_uint_eq(newest().scavenged_forced, 0);
+		before = heap_stats().heap_released - before;
+		ck_assert_uint_ge(before, 8 * MIB);
+		must(rt_gc());
+		c = newest();
+		ck_assert_uint_eq(c.scavenged_forced, before);
+		ck_assert_uint_eq(c.scavenged_assist, 0);
+		ck_assert_uint_eq(c.scavenged_background, 0);
+		must(rt_gc());
+		ck_assert_uint_eq(newest().scavenged_forced, 0);
+	}
+}
+
 // A record never changes, and starts come in order.
 TEST(records_follow_each_other)
 {
@@ -156,6 +243,8 @@ TEST(other_sizes_of_the_struct)
 	static const size_t sizes[] = {16,
 				       20,
 				       24,
+				       offsetof(rt_cycle, scavenged_forced),
+				       offsetof(rt_cycle, limiter_percent),
 				       sizeof(rt_cycle) - 8,
 				       sizeof(rt_cycle),
 				       sizeof(rt_cycle) + 8,

@@ -65,6 +65,7 @@ bool waiting;
 static uint64_t pauses[RT_GCSTATS_WORDS];
 static size_t used;
 static rt_cycle cycle;
+static rt_stops stops;
 static rt_metric_desc desc;
 static struct rt_verify verified;
 
@@ -385,6 +386,15 @@ static long call_cycle(void)
 	return cycle.number != 4711 && cycle.struct_size == sizeof cycle
 		   ? RT_OK
 		   : -1000;
+}
+
+static long call_stops(void)
+{
+	int error;
+
+	stops.count = UINT64_MAX;
+	error = rt_read_stops(RT_STOP_HOST, &stops);
+	return (stops.count == UINT64_MAX) == (error != 0) ? error : -1000;
 }
 
 static long call_metrics_read(void)
@@ -802,6 +812,12 @@ void run_doors(enum place place)
 	DOOR(ANYWHERE(RT_EINVAL), rt_read_cycle_sized(0, &cycle, 0));
 	DOOR(ANYWHERE(RT_EINVAL), rt_read_cycle_sized(0, &cycle, 15));
 	DOOR(ANYWHERE(RT_EINVAL), rt_read_cycle_sized(0, &cycle, 4097));
+	DOOR(ANY_WITH_HEAP, call_stops());
+	DOOR(ANYWHERE(RT_EINVAL), rt_read_stops(-1, &stops));
+	DOOR(ANYWHERE(RT_EINVAL), rt_read_stops(RT_STOP_HOST - 1, &stops));
+	DOOR(ANYWHERE(RT_EINVAL), rt_read_stops_sized(0, NULL, sizeof stops));
+	DOOR(ANYWHERE(RT_EINVAL), rt_read_stops_sized(0, &stops, 15));
+	DOOR(ANYWHERE(RT_EINVAL), rt_read_stops_sized(0, &stops, 4097));
 	DOOR(ANYWHERE(RT_EINVAL),
 	     rt_read_gcstats(NULL, RT_GCSTATS_WORDS, &used));
 	DOOR(ANYWHERE(RT_EINVAL),

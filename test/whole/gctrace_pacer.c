@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "gc/cycle/pacer.h"
 #include "test/harness/fault.h"
 #include "test/whole/gctrace.h"
 
@@ -11,11 +12,16 @@
 
 // ---- the format ----
 
+#define TERMS(percent, headroom, minimum, before, limit, bound)                \
+	.goal_percent = (percent), .goal_headroom = (headroom),                \
+	.goal_minimum = (minimum), .goal_before = (before),                    \
+	.goal_limit = (limit), .goal_bound = RT_BOUND_##bound
+
 static const struct {
-	struct pacertrace c;
+	rt_cycle c;
 	const char *cpu, *sweep, *goal;
 } formats[] = {
-    {{.goal = 0},
+    {{.goal_percent = 7, .goal_bound = RT_BOUND_LIMIT},
      "pacer: 0% CPU (0 limit) for 0+0+0 B work in 0 B -> 0 B (\u2206goal 0); "
      "allocated 0 B; limiter 0/0 ms, gc 9\n",
      "pacer: sweep done at heap size 0MB; allocated 0MB during sweep; swept "
@@ -25,17 +31,19 @@ static const struct {
     {{.goal = 1000,
       .used = 1100,
       .allocated = 77,
-      .gc_cpu = 1,
-      .all_cpu = 3,
+      .process_cpu_ns = 1,
+      .interval_cpu_ns = 3,
       .scan_heap = 5,
       .scan_stack = 6,
       .scan_globals = 8,
-      .live = 3 * MIB - 1,
-      .swept = 12,
-      .freed = 11,
-      .limiter = {1999999, 2000000000, 50, false},
-      .terms = {10, 10, 10, 10, NEVER},
-      .next = 10},
+      .heap_live = 3 * MIB - 1,
+      .sweep_inuse = 12 * 8192,
+      .sweep_freed = 11 * 8192,
+      .limiter_fill_ns = 1999999,
+      .limiter_capacity_ns = 2000000000,
+      .limiter_percent = 50,
+      TERMS(10, 10, 10, 10, NEVER, PERCENT),
+      .next_goal = 10},
      "pacer: 33% CPU (50 limit) for 5+6+8 B work in 1000 B -> 1100 B "
      "(\u2206goal 100); allocated 77 B; limiter 1/2000 ms, gc 9\n",
      "pacer: sweep done at heap size 2MB; allocated 0MB during sweep; swept "
@@ -44,33 +52,39 @@ static const struct {
      "before 10 B, limit none), trigger=goal, gc 9\n"},
     {{.goal = 1100,
       .used = 1000,
-      .gc_cpu = 5, // more than the whole: two clocks
-      .all_cpu = 3,
-      .limiter = {3000000, 2000000, 60, true},
-      .terms = {1, 20, 20, 20, 20},
-      .next = 20},
+      .process_cpu_ns = 5, // more than the whole: two clocks
+      .interval_cpu_ns = 3,
+      .limiter_fill_ns = 3000000,
+      .limiter_capacity_ns = 2000000,
+      .limiter_percent = 60,
+      .limiter_limiting = 1,
+      TERMS(1, 20, 20, 20, 20, HEADROOM),
+      .next_goal = 20},
      "pacer: 100% CPU (60 limit) for 0+0+0 B work in 1100 B -> 1000 B "
      "(\u2206goal -100); allocated 0 B; limiter 3/2 ms, limiting, gc 9\n",
      NULL,
      "pacer: goal 20 B by headroom (percent 1 B, headroom 20 B, minimum 20 B, "
      "before 20 B, limit 20 B), trigger=goal, gc 9\n"},
-    {{.goal = NEVER, .used = NEVER - 1, .terms = {1, 2, 3, 3, 4}, .next = 3},
+    {{.goal = NEVER,
+      .used = NEVER - 1,
+      TERMS(1, 2, 3, 3, 4, MINIMUM),
+      .next_goal = 3},
      "pacer: 0% CPU (0 limit) for 0+0+0 B work in none -> "
      "18446744073709551614 B; allocated 0 B; limiter 0/0 ms, gc 9\n",
      NULL,
      "pacer: goal 3 B by minimum (percent 1 B, headroom 2 B, minimum 3 B, "
      "before 3 B, limit 4 B), trigger=goal, gc 9\n"},
-    {{.live = 3 * MIB,
-      .swept = 4,
-      .beside = true,
-      .terms = {1, 2, 3, 5, NEVER},
-      .next = 5},
+    {{.heap_live = 3 * MIB,
+      .sweep_inuse = 4 * 8192,
+      .sweep_beside = 1,
+      TERMS(1, 2, 3, 5, NEVER, BEFORE),
+      .next_goal = 5},
      NULL,
      "pacer: sweep begins at heap size 3MB, beside the threads; 4 pages to "
      "sweep, gc 9\n",
      "pacer: goal 5 B by before (percent 1 B, headroom 2 B, minimum 3 B, "
      "before 5 B, limit none), trigger=goal, gc 9\n"},
-    {{.terms = {NEVER, NEVER, NEVER, 0, NEVER}, .next = NEVER},
+    {{TERMS(NEVER, NEVER, NEVER, 0, NEVER, PERCENT), .next_goal = NEVER},
      NULL,
      NULL,
      "pacer: goal none by percent (percent none, headroom none, minimum none, "
@@ -81,20 +95,19 @@ GROUP(pacer_format);
 
 TEST(what_the_pacer_did_as_lines, .n = RT_ARRAY_LEN(formats))
 {
-	struct pacertrace c = formats[_i].c;
+	rt_cycle c = formats[_i].c;
 	struct text t;
 
-	if (_i == 0)
-		c.terms.percent = 7;
+	c.number = 9;
 	if (formats[_i].cpu) {
-		pacertrace_format_cpu(&t, &c, 9);
+		pacertrace_format_cpu(&t, &c);
 		ck_assert_str_eq(t.buf, formats[_i].cpu);
 	}
 	if (formats[_i].sweep) {
-		pacertrace_format_sweep(&t, &c, 9);
+		pacertrace_format_sweep(&t, &c);
 		ck_assert_str_eq(t.buf, formats[_i].sweep);
 	}
-	pacertrace_format_goal(&t, &c, 9);
+	pacertrace_format_goal(&t, &c);
 	ck_assert_str_eq(t.buf, formats[_i].goal);
 }
 
@@ -123,6 +136,7 @@ struct lines {
 	uint64_t cpu, cpu_limit;
 	uint64_t scan_heap, scan_stack, scan_globals;
 	uint64_t goal, used, allocated, limiter, capacity;
+	bool limiting;
 	uint64_t heap_mb, swept, freed;
 	uint64_t next, percent, headroom, minimum, before, limit;
 	char by[20];
@@ -209,6 +223,8 @@ static void take_cpu(const char **at, struct lines *l)
 	l->limiter = take_named(at, "; limiter ");
 	l->capacity = take_named(at, "/");
 	take_text(at, " ms");
+	l->limiting = **at == ',' && strncmp(*at, ", limiting", 10) == 0;
+	*at += l->limiting ? 10 : 0;
 }
 
 static void take_sweep(const char **at, struct lines *l)
@@ -259,33 +275,57 @@ static uint64_t greatest(const struct lines *l)
 	return l->before == NEVER ? goal : base_max(goal, l->before);
 }
 
-static uint64_t term(const struct lines *l)
+// must_be_goal requires that the last line is that of a record.
+static void must_be_goal(const struct lines *l, const rt_cycle *c)
 {
-	if (strcmp(l->by, "percent") == 0)
-		return l->percent;
-	if (strcmp(l->by, "headroom") == 0)
-		return l->headroom;
-	if (strcmp(l->by, "minimum") == 0)
-		return l->minimum;
-	if (strcmp(l->by, "before") == 0)
-		return l->before;
-	ck_assert_str_eq(l->by, "limit");
-	return l->limit;
+	static const char *const names[] = {
+	    [RT_BOUND_PERCENT] = "percent", [RT_BOUND_HEADROOM] = "headroom",
+	    [RT_BOUND_MINIMUM] = "minimum", [RT_BOUND_BEFORE] = "before",
+	    [RT_BOUND_LIMIT] = "limit",
+	};
+	const uint64_t terms[] = {
+	    [RT_BOUND_PERCENT] = c->goal_percent,
+	    [RT_BOUND_HEADROOM] = c->goal_headroom,
+	    [RT_BOUND_MINIMUM] = c->goal_minimum,
+	    [RT_BOUND_BEFORE] = c->goal_before,
+	    [RT_BOUND_LIMIT] = c->goal_limit,
+	};
+
+	ck_assert_uint_eq(l->next, c->next_goal);
+	ck_assert_uint_eq(l->percent, c->goal_percent);
+	ck_assert_uint_eq(l->headroom, c->goal_headroom);
+	ck_assert_uint_eq(l->minimum, c->goal_minimum);
+	ck_assert_uint_eq(l->before,
+			  c->goal_before == 0 ? NEVER : c->goal_before);
+	ck_assert_uint_eq(l->limit, c->goal_limit);
+	ck_assert_uint_lt(c->goal_bound, RT_ARRAY_LEN(names));
+	ck_assert_str_eq(l->by, names[c->goal_bound]);
+	ck_assert_uint_eq(l->next, terms[c->goal_bound]);
+	ck_assert_uint_eq(l->next, base_min(greatest(l), l->limit));
 }
 
 // must_be_record requires that the lines are those of a record.
 static void must_be_record(const struct lines *l, const rt_cycle *c)
 {
-	ck_assert_uint_le(l->cpu, 100);
+	ck_assert_uint_eq(l->cpu,
+			  c->interval_cpu_ns == 0
+			      ? 0
+			      : c->process_cpu_ns * 100 / c->interval_cpu_ns);
+	ck_assert_uint_eq(l->cpu_limit, c->limiter_percent);
 	ck_assert_uint_eq(l->scan_heap, c->scan_heap);
 	ck_assert_uint_eq(l->scan_stack, c->scan_stack);
 	ck_assert_uint_eq(l->scan_globals, c->scan_globals);
 	ck_assert_uint_eq(l->goal, c->goal);
+	ck_assert_uint_eq(l->used, c->used);
+	ck_assert_uint_eq(l->allocated, c->allocated);
+	ck_assert_uint_eq(l->limiter, c->limiter_fill_ns / 1000000);
+	ck_assert_uint_eq(l->capacity, c->limiter_capacity_ns / 1000000);
+	ck_assert_uint_eq(l->limiting, c->limiter_limiting);
 	ck_assert_uint_eq(l->heap_mb, c->heap_live / MIB);
+	ck_assert_uint_eq(l->swept * 8192, c->sweep_inuse);
+	ck_assert_uint_eq(l->freed * 8192, c->sweep_freed);
 	ck_assert_uint_eq((l->swept - l->freed) * 8192, c->heap_inuse);
-	ck_assert_uint_eq(l->next, c->next_goal);
-	ck_assert_uint_eq(l->next, base_min(greatest(l), l->limit));
-	ck_assert_uint_eq(l->next, term(l));
+	must_be_goal(l, c);
 }
 
 // read_newest reads the lines of the newest collection, which must be the only
@@ -348,7 +388,6 @@ TEST(the_lines_are_the_record)
 // one before, and the first counts what went before it.
 TEST(the_part_of_the_cpu)
 {
-	struct pacertrace t;
 	uint64_t before = 0;
 
 	start_traced();
@@ -359,11 +398,10 @@ TEST(the_part_of_the_cpu)
 		must(rt_gc());
 		now = oscall_process_cpu();
 		read_newest(&c);
-		pacertrace_take(&t);
-		ck_assert_uint_eq(t.gc_cpu, c.process_cpu_ns);
-		ck_assert_uint_le(t.gc_cpu, t.all_cpu);
-		ck_assert_uint_le(before + t.all_cpu, now);
-		before += t.all_cpu;
+		ck_assert_uint_gt(c.process_cpu_ns, 0);
+		ck_assert_uint_le(c.process_cpu_ns, c.interval_cpu_ns);
+		ck_assert_uint_le(before + c.interval_cpu_ns, now);
+		before += c.interval_cpu_ns;
 	}
 }
 
