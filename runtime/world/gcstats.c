@@ -9,6 +9,7 @@
 #include "runtime/os/settings.h"
 #include "runtime/world/cyclering.h"
 #include "runtime/world/stoptable.h"
+#include "runtime/world/stw.h"
 #include "runtime/world/heapstats.h"
 
 struct gcstats gcstats;
@@ -256,6 +257,7 @@ void gcstats_begin_cycle(uint64_t stopped, uint64_t stopping_cpu, uint64_t cpu)
 {
 	struct clocks *last = &state.accounts.last;
 
+	RT_ASSERT(stw_stopped());
 	last->stopped = stopped;
 	last->stopping_cpu = stopping_cpu;
 	last->cpu_begin = cpu;
