@@ -116,8 +116,8 @@ bool sweep_free_large(struct rt_proc *p, struct mspan *s);
 // free slots available, unless other objects in the span have died meanwhile.
 void sweep_free_dropped(struct rt_proc *p, struct mspan *list);
 
-// sweep_all sweeps to the end, also what was left to the threads, and returns
-// when no sweeper is active.  The world must be stopped.
+// sweep_all sweeps to the end, including what was left to the threads.  It
+// returns when no sweeper is active.  The world must be stopped.
 void sweep_all(struct rt_proc *p);
 
 // sweep_done tells whether every span is swept.

@@ -892,7 +892,7 @@ void mheap_begin_turn(void)
 	RT_ASSERT(!mheap.in_hand);
 }
 
-void mheap_hold(bool any)
+void mheap_set_in_hand(bool any)
 {
 	mheap.in_hand = any;
 	mutex_unlock(&mheap.lock);
