@@ -54,7 +54,7 @@ enum grey_result {
 	GREY_WIDE,    // newly marked, words to be scanned, any size
 	GREY_TRACED,  // newly marked, to be traced by its layout
 	GREY_CALLED,  // newly marked, to be traced by its kind's callback
-	GREY_BITS, // newly marked, the words to be scanned that its bits name
+	GREY_BITS,    // newly marked, the words that its bits name are scanned
 	GREY_FLAGGED, // only in grey_found: grey_settle must look
 };
 

@@ -4,7 +4,8 @@
 //
 // A site is a place in the objects of one kind and type, whatever object it was
 // found in.  It is reported when more is wrong with it than was reported before
-// (enum site_target).  Sites are kept for as long as the heap lives.  A kind that is registered anew has new sites.
+// (enum site_target).  Sites are kept for as long as the heap lives.  A kind
+// that is registered anew has new sites.
 //
 // Only the thread that has stopped the world uses them.
 #ifndef GC_MARK_SITES_H

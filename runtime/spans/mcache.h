@@ -293,8 +293,8 @@ void mcache_flush_all(struct rt_proc *p);
 // itself.  The world must be stopped.
 void mcache_flush_pages_all(void);
 
-// mcache_flush_pages_blocked frees those of one P, if its thread is blocked.  The
-// caller must be running, with a P of its own, and hold no lock.
+// mcache_flush_pages_blocked frees those of one P, if its thread is blocked.
+// The caller must be running, with a P of its own, and hold no lock.
 void mcache_flush_pages_blocked(struct rt_proc *p);
 
 // mcache_of returns the mcache of a P's thread, or NULL if it has none (yet).
