@@ -173,8 +173,8 @@ void pacertrace_format_sweep(struct text *t, const struct pacertrace *c,
 	text_end(t, number);
 }
 
-// bound returns the name of the term that the goal is.  Of several equal ones
-// it is the first of the line.
+// bound returns the name of the term that the goal equals.  If it equals
+// several, this is the one that comes first in the line.
 static const char *bound(const struct pacer_terms *t)
 {
 	uint64_t goal = base_max(base_max(t->percent, t->headroom),

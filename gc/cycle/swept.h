@@ -128,7 +128,7 @@ RT_INLINE bool swept_unfinished(void)
 bool swept_pay(uint64_t npages);
 
 // swept_buffers_freed must be called once in each cycle, after its work buffers
-// were freed: their pages would count as full of live objects.
+// were freed.  Before that their pages would count as full of live objects.
 void swept_buffers_freed(void);
 
 // swept_reset forgets the sweep at the end of the heap.

@@ -110,8 +110,8 @@ RT_INLINE uint64_t drops_leading(const struct mspan *s,
 }
 
 // drops_leads_on tells whether the references of an object must be followed: it
-// is alive, or it is dead and it is time to mark what it reaches.  The object is
-// given by a page of its span, its markword and its bit.
+// is alive, or it is dead and it is time to mark what it reaches.  The object
+// is given by a page of its span, its markword and its bit.
 RT_INLINE bool drops_leads_on(uint64_t page, const atomic_u64 *mark,
 			      uint64_t bit)
 {
