@@ -1,7 +1,6 @@
 // errors.c - a host whose errors are longjmps.
 //
-// A jump leaves frames and no-GC stretches open, and the code that catches the
-// jump ends them.
+// A jump leaves frames and no-GC stretches open.  Its catcher ends them.
 #include <rt/rt.h>
 
 #include <err.h>

@@ -1,8 +1,8 @@
 // monitor.c - watches the heap from a thread that is not attached to it.
 //
 // Any thread may call rt_read_memstats_live and rt_read_stops.  They stop no
-// thread, and all fields are of one moment, so the parts add up.  A sample is
-// text in the format of OpenMetrics; this program prints three.
+// thread.  All fields of the heap are of one moment, and the parts add up to
+// sys.  A sample is text in the format of OpenMetrics; this program prints three.
 #define _POSIX_C_SOURCE 200809L // nanosleep
 #include <rt/rt.h>
 

@@ -9,7 +9,6 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/prctl.h>
 
 #include "report.h"
 
@@ -69,24 +68,12 @@ static void *interpreter(void *arg)
 	return NULL;
 }
 
-// begin_helper runs when a thread of the library begins.  An interpreter waits
-// for it, perhaps with the mutex locked, so it must not lock the mutex.
-static void begin_helper(void *name)
-{
-	prctl(PR_SET_NAME, name);
-}
-
 int main(void)
 {
 	pthread_t thread[THREADS];
 	long length[THREADS] = {0};
-	static char name[] = "collector";
-	rt_config c;
 
-	rt_config_init(&c);
-	c.gc_thread_start = begin_helper;
-	c.gc_thread_arg = name;
-	must(rt_init(&c)); // attaches this thread
+	must(rt_init(NULL)); // attaches this thread
 	must(rt_roots_add(&cache, &cache + 1, RT_ROOT_EXACT));
 	cache = (char **)rt_alloc(TEXTS * sizeof *cache);
 	must(cache ? RT_OK : RT_ENOMEM);

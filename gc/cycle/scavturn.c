@@ -33,8 +33,9 @@ static struct scavgoal_seen see(void)
 	};
 }
 
-// note_step adds a step to the batch: the bytes that it released, and the CPU
-// time of this thread before.  Without a clock it counts for worth bytes.
+// note_step adds a step to the batch.  released is the bytes that it released,
+// before the CPU time of this thread when it began.  Without a clock it counts
+// for worth bytes.
 static void note_step(struct scavturn *s, uint64_t released, uint64_t worth,
 		      uint64_t before)
 {

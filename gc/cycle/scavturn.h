@@ -19,8 +19,9 @@
 // own.
 //
 // A pass ends when the system refuses SCAVENGE_REFUSALS releases in a row.
-// After such a pass, and after one that was refused all that it tried, the
-// thread does not wait for an idle program: that pass would be refused as well.
+// After such a pass, or a pass whose every release was refused, the thread
+// does not wait until the program is idle, because the pass of an idle program
+// would be refused as well.
 // The next collection tries again, and so does the next new pass.
 #ifndef GC_CYCLE_SCAVTURN_H
 #define GC_CYCLE_SCAVTURN_H

@@ -18,17 +18,17 @@
 // slots they use at once, and the library's thread takes the highest, which the
 // scavenger releases first.
 //
-// A thread that sweeps beside others does not poll within a chunk.  So no stop
-// finds a chunk half swept, and what a stop finds left it can sweep itself.
+// A thread that sweeps beside others does not poll within a chunk.  So no chunk
+// is half swept in a stop, and the stopper can sweep all that are left.
 // Helpers are blocked all the time, and no stop waits for them.  So they take
-// chunks only as long as sweeping is the stop's: one that wakes up late must
-// not take a chunk of the next sweep beside running threads.
+// chunks only in a stop.  A helper that wakes up late must not take a chunk of
+// the next sweep beside running threads.
 //
-// Beside the threads, the CPU time of sweeping is that of each thread's clock,
-// read at both ends of a slice: of a chunk that a thread of the host sweeps, if
-// it has pages in use, or of several that the library's thread sweeps.  The
-// time of single spans (sweep_ensure), below a microsecond each, and of what
-// follows the sweep counts nowhere.
+// Beside the threads, each thread measures the CPU time of a slice with its own
+// clock.  A slice is one chunk with pages in use for a thread of the host, and
+// several chunks for the library's thread.  The time of single spans
+// (sweep_ensure), below a microsecond each, is not counted.  Nor is the time of
+// what follows the sweep.
 #ifndef GC_CYCLE_SWEEP_H
 #define GC_CYCLE_SWEEP_H
 
@@ -45,9 +45,9 @@ enum { SWEEP_SLICE = 4 };
 #define SWEEP_BESIDE (UINT64_C(1) << 31)
 
 struct sweep {
-	// The chunks that are not handed out: the number of the lowest, perhaps
-	// with SWEEP_BESIDE, and in the upper half that of the highest plus 1.
-	// Equal numbers: none.
+	// The chunks that are not handed out.  The lower half has the number of
+	// the lowest, perhaps with SWEEP_BESIDE.  The upper half has the number
+	// of the highest, plus 1.  Equal numbers: none.
 	RT_CACHE_ALIGNED atomic_u64 left;
 	RT_CACHE_ALIGNED atomic_u32 active; // sweepers under way
 	// What this sweep has freed so far: bytes of pages and of objects.
@@ -116,8 +116,8 @@ bool sweep_free_large(struct rt_proc *p, struct mspan *s);
 // free slots available, unless other objects in the span have died meanwhile.
 void sweep_free_dropped(struct rt_proc *p, struct mspan *list);
 
-// sweep_all sweeps to the end, also what was left to the threads, and returns
-// when no sweeper is active.  The world must be stopped.
+// sweep_all sweeps to the end, including what was left to the threads.  It
+// returns when no sweeper is active.  The world must be stopped.
 void sweep_all(struct rt_proc *p);
 
 // sweep_done tells whether every span is swept.

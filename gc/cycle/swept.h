@@ -17,10 +17,9 @@
 // allocation by itself, so there is no credit as in Go: a thread gets memory
 // without sweeping only as long as a set has spans or pages are free.
 //
-// What follows the last chunk: the scavenger's generation is raised (what the
-// sweep has freed was in use in this generation), the pacer learns what was
-// freed, and huge pages are chosen.  A thread that finds all swept does that,
-// exactly one.
+// One thread that finds all chunks swept does what follows the last chunk.  It
+// raises the scavenger's generation, because what the sweep has freed was in
+// use in this one.  It tells the pacer what was freed.  It chooses huge pages.
 //
 // The collection asks the pacer for a goal before it starts the world.  Then
 // the dead still count as in use, so that goal is at most the right one.  The
@@ -45,8 +44,8 @@ enum swept_state {
 
 struct swept {
 	atomic_u32 state;
-	// Huge pages are chosen after the sweep, and after the work buffers
-	// were freed: how many of the two have not ended.
+	// Huge pages are chosen when the sweep has ended and the work buffers
+	// are freed.  This is how many of the two are still to come.
 	atomic_u32 before_choice;
 	// 1: huge pages are wanted, and no helper was called; 2: the library's
 	// thread knows.
@@ -70,14 +69,14 @@ void swept_begin(bool beside);
 // as far as is known.
 uint64_t swept_takes_ns(void);
 
-// swept_started notes when, as nanotime, the stop ends in which swept_begin was
-// called.  The world must be stopped.
+// swept_started notes now, a nanotime, as the end of the stop that called
+// swept_begin.  The world must be stopped.
 void swept_started(uint64_t now);
 
 // swept_slice sweeps the lowest chunk, for a thread of the host.
-// swept_slice_down sweeps some of the highest, for the library's thread.  Both
-// do what follows the last one, and return false if there was none to take.  p
-// must be the calling thread's P.
+// swept_slice_down sweeps some of the highest, for the library's thread.  If
+// none is left they do what follows the last one (swept_end).  They return
+// false if there was none to take.  p must be the calling thread's P.
 bool swept_slice(struct rt_proc *p);
 bool swept_slice_down(struct rt_proc *p);
 
@@ -129,7 +128,7 @@ RT_INLINE bool swept_unfinished(void)
 bool swept_pay(uint64_t npages);
 
 // swept_buffers_freed must be called once in each cycle, after its work buffers
-// were freed: their pages would count as full of live objects.
+// were freed.  Before that their pages would count as full of live objects.
 void swept_buffers_freed(void);
 
 // swept_reset forgets the sweep at the end of the heap.

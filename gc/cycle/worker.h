@@ -61,7 +61,8 @@ void worker_fork_child(void);
 void worker_provide(struct rt_proc *p, bool wanted);
 
 // worker_advise advises the system of some of the huge pages that are wanted,
-// as helpers otherwise do.  For any thread, also one of the library.
+// as helpers otherwise do.  Any thread may call it, even one of the
+// library.
 void worker_advise(void);
 
 // worker_processors returns how many processors the library's threads may use.

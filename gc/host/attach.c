@@ -144,8 +144,8 @@ int attach_thread(uintptr_t lo, uintptr_t hi, unsigned flags)
 		proc_detach(p);
 		return RT_ENOMEM;
 	}
-	// A stopper that came before the block was known could not set its hint
-	// there.
+	// A stop that was requested before proc_set_thread could not set the
+	// hint in the thread block.
 	if (proc_wanted(p))
 		proc_park(p);
 	return RT_OK;

@@ -30,13 +30,14 @@ bool handlers_ask_oom(size_t n, const void *frame);
 // handlers_warn calls the warn handler, if there is one.
 void handlers_warn(const char *text);
 
-// handlers_warn_pending gives three warnings when they are due: that mappings
-// are running out, once in the life of the process; that a thread runs on an
-// unknown stack, once for each thread; and that a collection has left more in
-// use than the memory limit.  Returns true if it gave any.  Public functions
-// that may have made mappings or collected call it; they must hold no lock.  It
-// does nothing in a no-GC stretch.  handlers_warn_due is its rare part, for
-// when a warning is due.
+// handlers_warn_pending gives the warnings that are due, of three:
+//   - mappings are running out, once in the life of the process;
+//   - a thread runs on an unknown stack, once for each thread;
+//   - a collection has left more in use than the memory limit.
+//
+// Returns true if it gave any.  Public functions that may have made mappings or
+// collected call it; they must hold no lock.  It does nothing in a no-GC
+// stretch.  handlers_warn_due is the part that runs only if a warning is due.
 bool handlers_warn_due(void);
 RT_INLINE bool handlers_warn_pending(void)
 {

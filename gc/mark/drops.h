@@ -100,18 +100,18 @@ RT_INLINE bool drops_stays(const struct mspan *s)
 	return s->queued || (drops.now && s->condemned != DROPS_LOOSE);
 }
 
-// drops_leading returns, as bits, the dead objects in the deadwords *d of a
-// span whose references must be followed when it is time to mark what the dead
-// reach.
+// drops_leading returns, as bits, those dead objects in the deadwords *d whose
+// references must be followed.  s is their span.  It is time to mark what the
+// dead reach.
 RT_INLINE uint64_t drops_leading(const struct mspan *s,
 				 const struct deadwords *d)
 {
 	return drops_stays(s) ? deadbits_dead(d) : deadbits_waiting(d);
 }
 
-// drops_leads_on tells whether an object of the span that has page, with a bit
-// of a markword, leads on: it is alive, or dead and it is time to mark what it
-// reaches.
+// drops_leads_on tells whether the references of an object must be followed: it
+// is alive, or it is dead and it is time to mark what it reaches.  The object
+// is given by a page of its span, its markword and its bit.
 RT_INLINE bool drops_leads_on(uint64_t page, const atomic_u64 *mark,
 			      uint64_t bit)
 {

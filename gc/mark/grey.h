@@ -54,7 +54,7 @@ enum grey_result {
 	GREY_WIDE,    // newly marked, words to be scanned, any size
 	GREY_TRACED,  // newly marked, to be traced by its layout
 	GREY_CALLED,  // newly marked, to be traced by its kind's callback
-	GREY_BITS, // newly marked, the words to be scanned that its bits name
+	GREY_BITS,    // newly marked, the words that its bits name are scanned
 	GREY_FLAGGED, // only in grey_found: grey_settle must look
 };
 
@@ -80,7 +80,7 @@ struct grey {
 };
 
 // What a marker remembers of the last type that it met in objects of a kind and
-// size, if one word of a plain bitmap describes all their references (trace.c).
+// size, if 64 bits of a plain bitmap describes all their references (trace.c).
 struct grey_met {
 	RT_CACHE_ALIGNED uint64_t size; // of the objects; 0: none was met
 	uint64_t mask;	 // of the header word; 0: the kind has one type

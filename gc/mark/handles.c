@@ -50,104 +50,104 @@ RT_INLINE void list_push(uintptr_t *first, uintptr_t at)
 	*first = at;
 }
 
-// ---- blocks ----
+// ---- strips ----
 
-static size_t block_words(void)
+static size_t strip_words(void)
 {
-	return handles.block_bytes / WORD;
+	return handles.strip_bytes / WORD;
 }
 
-static size_t nblocks(void)
+static size_t nstrips(void)
 {
-	return atomic_u64_load_relaxed(&handles.bytes) >> handles.block_shift;
+	return atomic_u64_load_relaxed(&handles.bytes) >> handles.strip_shift;
 }
 
-static struct handles_block *block_number(size_t i)
+static struct handles_strip *strip_number(size_t i)
 {
-	return (struct handles_block *)handles.blocks.base + i;
+	return (struct handles_strip *)handles.strips.base + i;
 }
 
-static struct handles_block *block_of(uintptr_t at)
+static struct handles_strip *strip_of(uintptr_t at)
 {
-	return block_number((at - handles.base) >> handles.block_shift);
+	return strip_number((at - handles.base) >> handles.strip_shift);
 }
 
-static uintptr_t block_base(const struct handles_block *b)
+static uintptr_t strip_base(const struct handles_strip *s)
 {
 	return handles.base +
-	       (size_t)(b - block_number(0)) * handles.block_bytes;
+	       (size_t)(s - strip_number(0)) * handles.strip_bytes;
 }
 
-static void link_block(struct handles_block **list, struct handles_block *b)
+static void link_strip(struct handles_strip **list, struct handles_strip *s)
 {
-	b->prev = NULL;
-	b->next = *list;
-	if (b->next)
-		b->next->prev = b;
-	*list = b;
+	s->prev = NULL;
+	s->next = *list;
+	if (s->next)
+		s->next->prev = s;
+	*list = s;
 }
 
-static void unlink_block(struct handles_block **list, struct handles_block *b)
+static void unlink_strip(struct handles_strip **list, struct handles_strip *s)
 {
-	if (b->prev)
-		b->prev->next = b->next;
+	if (s->prev)
+		s->prev->next = s->next;
 	else
-		*list = b->next;
-	if (b->next)
-		b->next->prev = b->prev;
+		*list = s->next;
+	if (s->next)
+		s->next->prev = s->prev;
 }
 
-// block_fill makes all words of a block without memory free.
-static void block_fill(struct handles_block *b)
+// strip_fill makes all words of a strip without memory free.
+static void strip_fill(struct handles_strip *s)
 {
-	uintptr_t base = block_base(b);
+	uintptr_t base = strip_base(s);
 
 	RT_ASSERT(mutex_held(&handles.lock));
-	b->first = 0;
-	for (size_t i = block_words(); i-- > 0;)
-		list_push(&b->first, base + i * WORD);
-	b->nfree = (uint32_t)block_words();
+	s->first = 0;
+	for (size_t i = strip_words(); i-- > 0;)
+		list_push(&s->first, base + i * WORD);
+	s->nfree = (uint32_t)strip_words();
 	handles.nempty++;
-	link_block(&handles.partial, b);
-	atomic_u32_store_relaxed(&b->ready, 1);
+	link_strip(&handles.partial, s);
+	atomic_u32_store_relaxed(&s->ready, 1);
 }
 
-// block_release releases the memory of an empty block.
-static void block_release(struct handles_block *b)
+// strip_release releases the memory of an empty strip.
+static void strip_release(struct handles_strip *s)
 {
-	void *base = (void *)block_base(b);
+	void *base = (void *)strip_base(s);
 
-	RT_ASSERT(mutex_held(&handles.lock) && b->nfree == block_words());
-	atomic_u32_store_relaxed(&b->ready, 0);
-	unlink_block(&handles.partial, b);
-	link_block(&handles.released, b);
+	RT_ASSERT(mutex_held(&handles.lock) && s->nfree == strip_words());
+	atomic_u32_store_relaxed(&s->ready, 0);
+	unlink_strip(&handles.partial, s);
+	link_strip(&handles.released, s);
 	handles.nempty--;
-	memset(base, 0, handles.block_bytes);
-	sysmem_release_inside(base, handles.block_bytes);
+	memset(base, 0, handles.strip_bytes);
+	sysmem_release_inside(base, handles.strip_bytes);
 }
 
-// table_init makes the table, without a block.  Returns false if the system
+// table_init makes the table, without a strip.  Returns false if the system
 // refuses.
 static bool table_init(void)
 {
-	size_t block = base_max(RT_PAGE_SIZE, sysmem_page_size());
+	size_t strip = base_max(RT_PAGE_SIZE, sysmem_page_size());
 	size_t n = arena.reserved / HEAP_PER_WORD * WORD;
 
 	if (!systable_init(&handles.words, n, &gauges.other_sys, "handles"))
 		return false;
-	if (!systable_init(&handles.blocks,
-			   n / block * sizeof(struct handles_block),
-			   &gauges.other_sys, "handle blocks")) {
+	if (!systable_init(&handles.strips,
+			   n / strip * sizeof(struct handles_strip),
+			   &gauges.other_sys, "handle strips")) {
 		systable_fini(&handles.words);
 		return false;
 	}
-	handles.block_bytes = block;
-	handles.block_shift = bits_ctz(block);
+	handles.strip_bytes = strip;
+	handles.strip_shift = bits_ctz(strip);
 	handles.base = (uintptr_t)handles.words.base;
 	return true;
 }
 
-// table_grow makes another block.  Returns false if the system refuses, or if
+// table_grow makes another strip.  Returns false if the system refuses, or if
 // the table has its greatest length.
 static bool table_grow(void)
 {
@@ -155,81 +155,81 @@ static bool table_grow(void)
 
 	if (handles.base == 0 && !table_init())
 		return false;
-	n = nblocks() + 1;
-	bytes = n * handles.block_bytes;
+	n = nstrips() + 1;
+	bytes = n * handles.strip_bytes;
 	if (bytes > systable_ready(&handles.words) &&
 	    !systable_grow(
 		&handles.words,
 		base_min(base_align_up(bytes, GROWTH), handles.words.reserved)))
 		return false;
 	if (bytes > systable_ready(&handles.words) ||
-	    !systable_grow(&handles.blocks, n * sizeof(struct handles_block)))
+	    !systable_grow(&handles.strips, n * sizeof(struct handles_strip)))
 		return false;
-	block_fill(block_number(n - 1));
+	strip_fill(strip_number(n - 1));
 	// Pairs with the acquire in in_table.
 	atomic_u64_store_release(&handles.bytes, bytes);
 	return true;
 }
 
-// any_partial makes sure that a block has a free word.  Returns false if there
+// any_partial makes sure that a strip has a free word.  Returns false if there
 // is no memory.
 static bool any_partial(void)
 {
-	struct handles_block *b = handles.released;
+	struct handles_strip *s = handles.released;
 
 	if (handles.partial)
 		return true;
-	if (!b)
+	if (!s)
 		return table_grow();
-	unlink_block(&handles.released, b);
-	block_fill(b);
+	unlink_strip(&handles.released, s);
+	strip_fill(s);
 	return true;
 }
 
-// ---- between blocks and mcaches ----
+// ---- between strips and mcaches ----
 
-// take moves free words from blocks to mc, which has none.
+// take moves free words from strips to mc, which has none.
 static void take(struct rt_mcache *mc)
 {
 	RT_ASSERT(mutex_held(&handles.lock));
 	while (mc->nhandles < HANDLES_BATCH && any_partial()) {
-		struct handles_block *b = handles.partial;
+		struct handles_strip *s = handles.partial;
 
-		if (b->nfree == block_words())
+		if (s->nfree == strip_words())
 			handles.nempty--;
-		for (; b->nfree != 0 && mc->nhandles < HANDLES_BATCH;
+		for (; s->nfree != 0 && mc->nhandles < HANDLES_BATCH;
 		     mc->nhandles++) {
-			list_push(&mc->handles, list_pop(&b->first));
-			b->nfree--;
+			list_push(&mc->handles, list_pop(&s->first));
+			s->nfree--;
 		}
-		if (b->nfree == 0)
-			unlink_block(&handles.partial, b);
+		if (s->nfree == 0)
+			unlink_strip(&handles.partial, s);
 	}
 }
 
-// put frees a word to its block.
-static void put(uintptr_t at)
+// free_word frees a word to its strip.
+static void free_word(uintptr_t at)
 {
-	struct handles_block *b = block_of(at);
+	struct handles_strip *s = strip_of(at);
 
 	RT_ASSERT(mutex_held(&handles.lock));
-	list_push(&b->first, at);
-	if (b->nfree++ == 0)
-		link_block(&handles.partial, b);
-	if (b->nfree != block_words())
+	list_push(&s->first, at);
+	if (s->nfree++ == 0)
+		link_strip(&handles.partial, s);
+	if (s->nfree != strip_words())
 		return;
 	handles.nempty++;
-	if (handles.nempty * handles.block_bytes > HANDLES_EMPTY)
-		block_release(b);
+	if (handles.nempty * handles.strip_bytes > HANDLES_EMPTY)
+		strip_release(s);
 }
 
-// put_some moves n words of mc to their blocks.
-static RT_NOINLINE void put_some(struct rt_mcache *mc, unsigned n)
+// free_words moves n words of mc to their strips.
+static RT_NOINLINE void free_words(struct rt_mcache *mc, unsigned n)
 {
 	mutex_lock(&handles.lock);
 	mc->nhandles -= n;
 	for (; n != 0; n--)
-		put(list_pop(&mc->handles));
+		free_word(list_pop(&mc->handles));
 	RT_CHECK(handles_check(&handles));
 	mutex_unlock(&handles.lock);
 }
@@ -238,7 +238,7 @@ void handles_flush(struct rt_mcache *mc)
 {
 	RT_ASSERT(mc == rt_thread_tls->mc || stw_stopped());
 	if (mc->nhandles != 0)
-		put_some(mc, mc->nhandles);
+		free_words(mc, mc->nhandles);
 }
 
 static RT_NOINLINE bool refill(struct rt_mcache *mc)
@@ -276,14 +276,14 @@ RT_INLINE bool in_table(uintptr_t at)
 	return bytes != 0 && at - handles.base < bytes && at % WORD == 0;
 }
 
-// block_ready tells whether the block of a word has memory.
-static RT_NOINLINE bool block_ready(uintptr_t at)
+// strip_ready tells whether the strip of a word has memory.
+static RT_NOINLINE bool strip_ready(uintptr_t at)
 {
-	return atomic_u32_load_relaxed(&block_of(at)->ready);
+	return atomic_u32_load_relaxed(&strip_of(at)->ready);
 }
 
 // is_used tells whether an address is that of a handle.  A word that is zero
-// may be in a block that was released.
+// may be in a strip that was released.
 RT_INLINE bool is_used(uintptr_t at)
 {
 	uintptr_t word;
@@ -292,7 +292,7 @@ RT_INLINE bool is_used(uintptr_t at)
 		return false;
 	word = word_load(at);
 	if (word == 0)
-		return block_ready(at);
+		return strip_ready(at);
 	return !is_free(word);
 }
 
@@ -313,7 +313,7 @@ bool handles_free(struct rt_mcache *mc, rt_handle *h)
 		return false;
 	list_push(&mc->handles, (uintptr_t)h);
 	if (RT_UNLIKELY(++mc->nhandles == HANDLES_KEPT))
-		put_some(mc, HANDLES_BATCH);
+		free_words(mc, HANDLES_BATCH);
 	return true;
 }
 
@@ -322,16 +322,16 @@ bool handles_free_beside(rt_handle *h)
 	if (!is_used((uintptr_t)h))
 		return false;
 	mutex_lock(&handles.lock);
-	put((uintptr_t)h);
+	free_word((uintptr_t)h);
 	mutex_unlock(&handles.lock);
 	return true;
 }
 
 // ---- the table as a whole ----
 
-static bool has_handles(const struct handles_block *b)
+static bool has_handles(const struct handles_strip *s)
 {
-	return atomic_u32_load_relaxed(&b->ready) && b->nfree != block_words();
+	return atomic_u32_load_relaxed(&s->ready) && s->nfree != strip_words();
 }
 
 bool handles_next(uintptr_t *lo, uintptr_t *hi)
@@ -340,17 +340,17 @@ bool handles_next(uintptr_t *lo, uintptr_t *hi)
 
 	if (handles.base == 0)
 		return false;
-	n = nblocks();
-	i = *lo == 0 ? 0 : (*hi - handles.base) / handles.block_bytes;
-	while (i < n && !has_handles(block_number(i)))
+	n = nstrips();
+	i = *lo == 0 ? 0 : (*hi - handles.base) / handles.strip_bytes;
+	while (i < n && !has_handles(strip_number(i)))
 		i++;
 	if (i == n)
 		return false;
-	*lo = block_base(block_number(i));
-	while (i < n && has_handles(block_number(i)))
+	*lo = strip_base(strip_number(i));
+	while (i < n && has_handles(strip_number(i)))
 		i++;
-	*hi = *lo + (i - (*lo - handles.base) / handles.block_bytes) *
-			handles.block_bytes;
+	*hi = *lo + (i - (*lo - handles.base) / handles.strip_bytes) *
+			handles.strip_bytes;
 	return true;
 }
 
@@ -358,40 +358,40 @@ void handles_fini(void)
 {
 	if (handles.base != 0) {
 		systable_fini(&handles.words);
-		systable_fini(&handles.blocks);
+		systable_fini(&handles.strips);
 	}
 	atomic_u64_store_relaxed(&handles.bytes, 0);
-	handles.base = handles.block_bytes = handles.nempty = 0;
+	handles.base = handles.strip_bytes = handles.nempty = 0;
 	handles.partial = handles.released = NULL;
 }
 
 // ---- invariants ----
 
-// count_list adds to *n the number of blocks in a list.  All of them must have
+// count_list adds to *n the number of strips in a list.  All of them must have
 // memory, or none, as ready says.
-static const char *count_list(const struct handles_block *b, bool ready,
+static const char *count_list(const struct handles_strip *s, bool ready,
 			      size_t *n)
 {
-	const struct handles_block *prev = NULL;
+	const struct handles_strip *prev = NULL;
 
-	for (; b; prev = b, b = b->next) {
-		if (b->prev != prev)
-			return "block of handles is in two lists";
-		if (atomic_u32_load_relaxed(&b->ready) != ready)
-			return "block of handles is in the wrong list";
-		if ((*n)++ == nblocks())
-			return "list of blocks of handles has no end";
+	for (; s; prev = s, s = s->next) {
+		if (s->prev != prev)
+			return "strip of handles is in two lists";
+		if (atomic_u32_load_relaxed(&s->ready) != ready)
+			return "strip of handles is in the wrong list";
+		if ((*n)++ == nstrips())
+			return "list of strips of handles has no end";
 	}
 	return NULL;
 }
 
-static const char *check_block(const struct handles_block *b)
+static const char *check_strip(const struct handles_strip *s)
 {
-	if (b->nfree > block_words() || (b->nfree == 0) != !b->first)
-		return "free words of a block of handles differ from their "
+	if (s->nfree > strip_words() || (s->nfree == 0) != !s->first)
+		return "free words of a strip of handles differ from their "
 		       "number";
-	if (b->first && b->first - block_base(b) >= handles.block_bytes)
-		return "free word of a block of handles is in another block";
+	if (s->first && s->first - strip_base(s) >= handles.strip_bytes)
+		return "free word of a strip of handles is in another strip";
 	return NULL;
 }
 
@@ -403,28 +403,28 @@ const char *handles_check(const struct handles *h)
 
 	if (wrong || h->base == 0)
 		return wrong;
-	if (bytes % h->block_bytes != 0 || bytes > systable_ready(&h->words))
+	if (bytes % h->strip_bytes != 0 || bytes > systable_ready(&h->words))
 		return "handles are longer than their table";
-	for (size_t i = 0; i < nblocks(); i++) {
-		const struct handles_block *b = block_number(i);
-		bool ready = atomic_u32_load_relaxed(&b->ready) != 0;
+	for (size_t i = 0; i < nstrips(); i++) {
+		const struct handles_strip *s = strip_number(i);
+		bool ready = atomic_u32_load_relaxed(&s->ready) != 0;
 
-		wrong = check_block(b);
+		wrong = check_strip(s);
 		if (wrong)
 			return wrong;
-		some += ready && b->nfree != 0;
-		empty += ready && b->nfree == block_words();
+		some += ready && s->nfree != 0;
+		empty += ready && s->nfree == strip_words();
 		released += !ready;
 	}
-	if (empty != h->nempty || empty * h->block_bytes > HANDLES_EMPTY)
-		return "number of empty blocks of handles is wrong";
+	if (empty != h->nempty || empty * h->strip_bytes > HANDLES_EMPTY)
+		return "number of empty strips of handles is wrong";
 	wrong = count_list(h->partial, true, &partial);
 	if (!wrong && partial != some)
-		wrong = "block of handles is in no list";
+		wrong = "strip of handles is in no list";
 	partial = 0;
 	if (!wrong)
 		wrong = count_list(h->released, false, &partial);
 	if (!wrong && partial != released)
-		wrong = "released block of handles is in no list";
+		wrong = "released strip of handles is in no list";
 	return wrong;
 }

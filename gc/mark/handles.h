@@ -3,8 +3,8 @@
 // Go: none.
 //
 // A handle is a word in a table that grows in place.  The table is cut into
-// blocks.  Marking reads all words of the blocks that have a handle in use, as
-// exact words; adjacent blocks are one range.
+// strips.  Marking reads all words of the strips that have a handle in use, as
+// exact words; adjacent strips are one range.
 //
 // A free word has its highest bit set, which no address has, and links to the
 // next free word of its list.  So freeing a handle twice is noticed, and
@@ -13,11 +13,11 @@
 //
 //   - each mcache keeps up to HANDLES_KEPT free words, and is used without a
 //     lock by its own thread;
-//   - each block has a list of the others.
+//   - each strip has a list of the others.
 //
-// When the list of an mcache is empty, HANDLES_BATCH free words of blocks are
-// moved to it.  When it is full, as many are moved to their blocks.  A block
-// whose words are all in its list is empty.  Some empty blocks keep their
+// When the list of an mcache is empty, HANDLES_BATCH free words of strips are
+// moved to it.  When it is full, as many are moved to their strips.  A strip
+// whose words are all in its list is empty.  Some empty strips keep their
 // memory.  The memory of the others is released and reads as zero.
 //
 // The lock is never held in a stop: a thread that a stop does not wait for
@@ -32,18 +32,18 @@
 enum {
 	HANDLES_KEPT = 256,
 	HANDLES_BATCH = HANDLES_KEPT / 2,
-	// Bytes of empty blocks that keep their memory.  Releasing a block and
+	// Bytes of empty strips that keep their memory.  Releasing a strip and
 	// using it again costs a third of making and freeing its handles.
 	HANDLES_EMPTY = 1 << 20,
 };
 
 #define HANDLES_FREE (UINT64_C(1) << 63)
 
-// A block is in one of two lists if it has free words, or if it has no memory.
+// A strip is in one of two lists if it has free words, or if it has no memory.
 // handles_check checks each.
-struct handles_block {
-	struct handles_block *next;
-	struct handles_block *prev;
+struct handles_strip {
+	struct handles_strip *next;
+	struct handles_strip *prev;
 	uintptr_t first; // free word, 0: none
 	uint32_t nfree;
 	atomic_u32 ready; // 1: it has memory; lock; read by any thread
@@ -51,16 +51,16 @@ struct handles_block {
 
 struct handles {
 	struct mutex lock;	// protects what follows
-	struct systable words;	// the words; the first nblocks() blocks exist
-	struct systable blocks; // struct handles_block, one for each block
-	atomic_u64 bytes;	// of words that blocks were made of; raised
+	struct systable words;	// the words; the first nstrips() strips exist
+	struct systable strips; // struct handles_strip, one for each strip
+	atomic_u64 bytes;	// of words that strips were made of; raised
 				// last, read by any thread
 	uintptr_t base;		// of words; 0: there is no table yet
-	unsigned block_shift;	// logarithm of block_bytes
-	size_t block_bytes;	// a power of two, whole physical pages
-	struct handles_block *partial;	// blocks with free words
-	struct handles_block *released; // blocks without memory
-	size_t nempty; // blocks with memory and without handles
+	unsigned strip_shift;	// logarithm of strip_bytes
+	size_t strip_bytes;	// a power of two, whole physical pages
+	struct handles_strip *partial;	// strips with free words
+	struct handles_strip *released; // strips without memory
+	size_t nempty; // strips with memory and without handles
 };
 
 RT_GLOBAL struct handles handles;
@@ -83,12 +83,12 @@ bool handles_used(const rt_handle *h);
 // not be set.
 void handles_set(rt_handle *h, uintptr_t obj);
 
-// handles_flush moves the free words that mc keeps to their blocks.
+// handles_flush moves the free words that mc keeps to their strips.
 void handles_flush(struct rt_mcache *mc);
 
 void handles_fini(void);
 
-// handles_next finds the next words to scan: those of adjacent blocks that have
+// handles_next finds the next words to scan: those of adjacent strips that have
 // handles.  It sets [*lo, *hi) to them.  *lo must be 0 at first; later calls
 // continue at *hi.  Returns false if there are none.  The world must be
 // stopped.

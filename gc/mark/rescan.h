@@ -1,9 +1,9 @@
 // rescan.h - scans the marked objects of a page again.
 //
-// There was no room for what such an object refers to, or it was not looked at
-// for another reason.  Now it is marked, unless it is marked already.  Any
-// marker may scan any page again at any time, while others mark.  It needs no
-// more room than its own buffer.
+// A marker scans a marked object again if some of the objects that it refers to
+// were not marked: there was no room to push them, for instance.  It marks
+// those that are unmarked.  Any marker may scan any page again at any time,
+// while others mark.  It needs no more room than its own buffer.
 //
 // Objects of kinds with RT_KIND_SERIAL or RT_KIND_ONCE are for the opener.  For
 // RT_KIND_ONCE, no other marker may be busy, because the callback may change

@@ -4,8 +4,8 @@
 //
 // A site is a place in the objects of one kind and type, whatever object it was
 // found in.  It is reported when more is wrong with it than was reported before
-// (enum site_target).  Sites are kept for as long as the
-// heap lives.  A kind that is registered anew has new sites.
+// (enum site_target).  Sites are kept for as long as the heap lives.  A kind
+// that is registered anew has new sites.
 //
 // Only the thread that has stopped the world uses them.
 #ifndef GC_MARK_SITES_H
@@ -35,7 +35,7 @@ struct site_found {
 struct site {
 	unsigned kind;
 	uint32_t born;		 // of the kind's layout
-	uint64_t type;		 // address of the type, or what stands for it
+	uint64_t type;		 // key of the type (type_key)
 	uint64_t offset;	 // in the tail: as in its first element
 	uint8_t told;		 // enum site_target: the most that was reported
 	struct site_found found; // in this collection

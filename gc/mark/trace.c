@@ -819,7 +819,7 @@ static bool remember_header(struct grey_met *met, const struct layout *l,
 }
 
 // remember remembers the type of an object whose references are all described
-// by bits.  From the first reference on, an even number of adjacent ones is
+// by bits.  Beginning with the first, an even number of adjacent references is
 // pushed two at a time.
 static void remember(struct marker *m, unsigned kind, const rt_type *type,
 		     const struct grey *o, uint64_t bits)

@@ -12,7 +12,7 @@ struct work_pool work_pool = {.lock = RT_MUTEX_INIT(LOCKRANK_WORKBUF)};
 
 // ---- buffers ----
 
-static void pool_put(struct workbuf *b)
+static void pool_free(struct workbuf *b)
 {
 	RT_ASSERT(mutex_held(&work_pool.lock));
 	b->next = work_pool.empty;
@@ -72,7 +72,7 @@ static void pool_grow(struct rt_proc *p)
 	base = (char *)s->base;
 	for (size_t i = 0; i < WORK_SPAN_PAGES * RT_PAGE_SIZE;
 	     i += WORK_BUF_BYTES)
-		pool_put((struct workbuf *)(base + i));
+		pool_free((struct workbuf *)(base + i));
 }
 
 // pool_take moves a batch of empty buffers to a marker that has none, or fewer
@@ -93,15 +93,15 @@ static void pool_take(struct work *w)
 	mutex_unlock(&work_pool.lock);
 }
 
-// pool_put_batch takes a batch of empty buffers from a marker that has more.
-static void pool_put_batch(struct work *w)
+// pool_free_batch frees a batch of empty buffers of a marker that has more.
+static void pool_free_batch(struct work *w)
 {
 	mutex_lock(&work_pool.lock);
 	for (unsigned i = 0; i < WORK_BATCH; i++) {
 		struct workbuf *b = w->spare;
 
 		w->spare = b->next;
-		pool_put(b);
+		pool_free(b);
 	}
 	RT_CHECK(check_newest(&work_pool));
 	mutex_unlock(&work_pool.lock);
@@ -191,7 +191,7 @@ static struct workbuf *empty_buffer(struct work *w)
 static void keep_empty(struct work *w, struct workbuf *b)
 {
 	if (w->nspare == WORK_SPARES)
-		pool_put_batch(w);
+		pool_free_batch(w);
 	b->next = w->spare;
 	w->spare = b;
 	w->nspare++;

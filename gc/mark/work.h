@@ -7,7 +7,7 @@
 // Then a busy marker gives that one the oldest half of its words, which lead to
 // the most work.  Buffers are cut from spans of the heap (in_work_bufs), which
 // are freed when the world runs again.  A marker takes empty buffers from the
-// pool, and puts them back, a batch at a time: the stack of a random graph
+// pool, and frees them to it, a batch at a time: the stack of a random graph
 // crosses from one buffer to the next every few dozen objects.  If the system
 // refuses more, a push fails and the marker notes what to scan again, so
 // marking cannot fail.
@@ -141,8 +141,8 @@ struct work {
 	enum work_next got;
 	uint32_t job;
 	struct work_range range;
-	struct note note; // woken when got was set by another marker, or
-			  // when its offer was taken
+	struct note note;     // woken when got was set by another marker, or
+			      // when its offer was taken
 	struct work *waits;   // next in the list waiters, or in offers
 	struct work *next;    // the marker that joined before it
 	struct rt_proc *p;    // whose statistics count new spans
@@ -310,7 +310,7 @@ uint32_t work_count_from(uint32_t n);
 // At each change of buffer they check the first buffers only.  They call
 // work_agreed_check at each change; it goes through the markers that wait.
 // They call work_pool_check when marking is over.  Whenever buffers are taken
-// or put back they check the newest span.
+// or freed they check the newest span.
 const char *work_check(const struct work *w);
 const char *work_agreed_check(const struct work_agreed *a);
 const char *work_pool_check(const struct work_pool *pool);

@@ -116,7 +116,7 @@ typedef struct rt_config {
 	 * They mark and sweep beside the thread that collects, and sleep
 	 * otherwise.  After the first collection that had use for them, the
 	 * thread that ran it makes them.  They have its scheduling and
-	 * priority, also when another thread collects later, but the processors
+	 * priority, even when another thread collects later, but the processors
 	 * that the caller of rt_init had, or those of gc_affinity.  They tell
 	 * the host that they begin (gc_thread_start).  They block all signals
 	 * except those that report a fault of the thread itself (SIGSEGV,
@@ -352,7 +352,7 @@ typedef struct rt_config {
 	 * 1: the limit of processor time, in processors and rounded up, bounds
 	 * the helper threads as max_procs does.  It is read when the first
 	 * thread of the library is made, or before the first collection that
-	 * may be for a limit, so also with gc_threads 0.  rt_config.max_procs
+	 * may be for a limit, so even with gc_threads 0.  rt_config.max_procs
 	 * does not change.  gc_cpu_limit counts so many processors from then
 	 * on.
 	 * 2: as 1, and rt_init reads the memory limit: the heap's memory limit
@@ -462,7 +462,7 @@ typedef struct rt_config {
 	 * The stop waits until each attached thread polls or is in a blocking
 	 * region, and the other threads wait for it, as in any collection.
 	 * Marking reads all that is alive, even memory that was swapped out.
-	 * Root, trace and describe callbacks, also those of RT_KIND_SERIAL,
+	 * Root, trace and describe callbacks, including those of RT_KIND_SERIAL,
 	 * run on the library's thread then; rt_trace_fn says how large its
 	 * stack is.  So even a host with a single thread must expect them
 	 * inside its blocking regions (rt_blocking_enter).  Destructors, the
@@ -522,8 +522,8 @@ typedef struct rt_config {
 	 * another one is made later.  Each of these calls the function, too.
 	 *
 	 * The thread is not attached meanwhile, and rt_thread_attach returns
-	 * RT_EBUSY.  Functions that any thread may call work as usual, also
-	 * those that block, and also when rt_fini makes the thread.  The stack
+	 * RT_EBUSY.  Functions that any thread may call work as usual, even
+	 * those that block, and even when rt_fini makes the thread.  The stack
 	 * is that of rt_trace_fn: 256 KiB, of which the function may use 128
 	 * KiB.  Unlike a trace callback it may use thread-local variables.
 	 * Signals are blocked as gc_threads says, and must remain so: a

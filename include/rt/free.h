@@ -121,12 +121,11 @@ RT_API void *rt_realloc(int kind, void *p, size_t n);
  *
  * Returns RT_OK, or RT_ENOMEM (the object would have to move: it shares its
  * memory, there is no room behind it, or the limit of rt_set_heap_max is
- * reached), RT_EINVAL (n is 0, p is not the
- * beginning of an object, or the object is typed or was freed before),
- * RT_ESTATE (inside a blocking region; no heap), RT_EPERM (not attached),
- * RT_EBUSY (own stop).  Shrinking always succeeds, unless the object shares its
- * memory.  It is noticed that an object was freed before where rt_free would
- * notice it.
+ * reached), RT_EINVAL (n is 0, p is not the beginning of an object, or the
+ * object is typed or was freed before), RT_ESTATE (inside a blocking region; no
+ * heap), RT_EPERM (not attached), RT_EBUSY (own stop).  Shrinking always
+ * succeeds, unless the object shares its memory.  It is noticed that an object
+ * was freed before where rt_free would notice it.
  *
  * Attached threads, outside a blocking region and not in their own stop.  Does
  * not collect, block or poll.  But it may clear memory that was used before,

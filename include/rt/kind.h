@@ -372,13 +372,20 @@ RT_API int rt_kind_register(const rt_kind_desc *d);
 RT_API int rt_kind_unregister(int kind);
 
 /*
- * rt_type_check returns RT_OK if a type is in order, otherwise RT_EINVAL:
- * type is null; its struct_size is wrong as for rt_kind_register; ptrdata is
- * not a multiple of 8, or beyond size; tail_size is not a multiple of 8;
- * tail_size is not 0, and size is not a multiple of 8; tail_ptrdata is not a
- * multiple of 8, or beyond tail_size; a bitmap is null while its ptrdata is not
- * 0; format is not in order; the tag word of a value is not in its part; align
- * is not 0, 8 or 16; spare is not 0.
+ * rt_type_check returns RT_OK if a type is in order.  Otherwise it returns
+ * RT_EINVAL, because one of these is true:
+ *
+ *  - type is null
+ *  - its struct_size is wrong as for rt_kind_register
+ *  - ptrdata is not a multiple of 8, or beyond size
+ *  - tail_size is not a multiple of 8
+ *  - tail_size is not 0, and size is not a multiple of 8
+ *  - tail_ptrdata is not a multiple of 8, or beyond tail_size
+ *  - a bitmap is null while its ptrdata is not 0
+ *  - format is not in order
+ *  - the tag word of a value is not in its part
+ *  - align is not 0, 8 or 16
+ *  - spare is not 0
  *
  * The type of a kind (rt_kind_desc.type) is checked when the kind is
  * registered, and that of rt_alloc_typed at each call.  Types to which an

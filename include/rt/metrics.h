@@ -47,7 +47,7 @@ typedef struct rt_metric_desc {
  * name.  For a histogram the caller must also set counts to its own array, and
  * ncounts to the array's length.
  *
- * rt_metrics_read sets result, and fills the fields that it stands for: u64; or
+ * rt_metrics_read sets result, and fills the fields that result names: u64; or
  * f64; or counts, ncounts (the number of counts) and edges.  Count i is the
  * number of values from edges[i] to below edges[i + 1].  The edges are
  * constant, ascending, perhaps infinite at the ends, and live as long as the

@@ -40,10 +40,9 @@
  *    if the caller refers to it only from a place where the collector does not
  *    look.
  *  - "Blocks": the function may wait for another thread, or for the end of a
- *    stop of the world.  Another thread may collect meanwhile, also one of the
- *    library (rt_config.gc_period_s).  The caller must
- *    hold no lock for which another attached thread waits outside a blocking
- *    region.
+ *    stop of the world.  Another thread may collect meanwhile, even one of the
+ *    library (rt_config.gc_period_s).  The caller must hold no lock for which
+ *    another attached thread waits outside a blocking region.
  *  - "Polls": if a stop is requested, the thread is stopped here until the
  *    world starts again.
  *  - A function does none of these three unless its comment says so.  But it

@@ -13,7 +13,7 @@ enum lockrank {
 	LOCKRANK_NONE,	     // never taken
 	LOCKRANK_ASK,	     // threads that asked for a collection; the lead
 	LOCKRANK_ROOTS,	     // registered roots
-	LOCKRANK_HANDLES,    // blocks of handles
+	LOCKRANK_HANDLES,    // strips of handles
 	LOCKRANK_KINDS,	     // numbers of kinds
 	LOCKRANK_PACER,	     // the pacer's rule
 	LOCKRANK_ALLP,	     // lists of Ps, their threads, closing of the gate

@@ -222,7 +222,7 @@ void oscall_write(int fd, const char *text, size_t n);
 // oscall_write_now writes n bytes, at most 512, if fd takes them at once.
 // Returns false if fd does not, or is closed, or has no reader.  The call waits
 // only if another thread or process fills a terminal or device at the same
-// moment, and before Linux 6.4 also if it so fills a pipe.
+// moment; before Linux 6.4 that includes a pipe.
 //
 // A SIGPIPE of these two functions neither ends the process nor reaches the
 // host.

@@ -137,7 +137,7 @@ void mcache_release_kept(void);
 // one.
 void mcache_fini(void);
 
-// mcache_enable_runs permits the inline path to allocate, unless this build or
+// mcache_enable_runs turns the inline path on, unless this build or
 // configuration wants every allocation to be a call.  mcache_disable_runs sends
 // every allocation to the slow path, which finds out why.
 void mcache_enable_runs(struct rt_mcache *mc);
@@ -293,8 +293,8 @@ void mcache_flush_all(struct rt_proc *p);
 // itself.  The world must be stopped.
 void mcache_flush_pages_all(void);
 
-// mcache_flush_pages_blocked does so for one P, if its thread is blocked.  The
-// caller must be running, with a P of its own, and hold no lock.
+// mcache_flush_pages_blocked frees those of one P, if its thread is blocked.
+// The caller must be running, with a P of its own, and hold no lock.
 void mcache_flush_pages_blocked(struct rt_proc *p);
 
 // mcache_of returns the mcache of a P's thread, or NULL if it has none (yet).

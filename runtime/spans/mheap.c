@@ -487,8 +487,8 @@ static bool take_pages(struct rt_proc *p, struct mheap_cache *cache,
 	if (small)
 		cache_fill(cache, (unsigned)npages);
 	ok = (small && take_cached(cache, npages, g)) || take_locked(p, n, g);
-	// The P's own cache may hold the pages that are missing for npages in a
-	// row, or that the limit counts.
+	// Pages in the P's own cache may complete a range of npages pages.
+	// They also count as used in the limit.
 	if (!ok && cache && !pagecache_empty(&cache->pages)) {
 		flush_pages(cache);
 		ok = take_locked(p, n, g);
@@ -892,7 +892,7 @@ void mheap_begin_turn(void)
 	RT_ASSERT(!mheap.in_hand);
 }
 
-void mheap_hold(bool any)
+void mheap_set_in_hand(bool any)
 {
 	mheap.in_hand = any;
 	mutex_unlock(&mheap.lock);

@@ -151,11 +151,12 @@ RT_INLINE bool mheap_freed_much(void)
 }
 
 // mheap_begin_turn waits for the turn and acquires the heap lock.  The caller
-// then marks pages allocated, or none, and calls mheap_hold, which releases the
-// lock.  mheap_end_turn ends the turn.  It first frees the npages pages in hand
-// from page on; npages may be 0.  They are scavenged if scavenged is true.
+// then marks pages allocated, or none, and calls mheap_set_in_hand, which
+// releases the lock.  mheap_end_turn ends the turn.  It first frees the npages
+// pages in hand from page on; npages may be 0.  They are scavenged if scavenged
+// is true.
 void mheap_begin_turn(void);
-void mheap_hold(bool any);
+void mheap_set_in_hand(bool any);
 void mheap_end_turn(uint64_t page, uint64_t npages, bool scavenged);
 
 // mheap_count_populated counts npages free pages whose memory was just brought

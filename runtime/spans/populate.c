@@ -60,7 +60,7 @@ uint64_t populate_range(struct rt_proc *p, struct populate_pass *pass)
 
 	mheap_begin_turn();
 	page = find(pass, &n);
-	mheap_hold(page != PAGEALLOC_NONE);
+	mheap_set_in_hand(page != PAGEALLOC_NONE);
 	schedpoint(SCHED_POPULATE_RANGE);
 	if (page == PAGEALLOC_NONE) {
 		mheap_end_turn(0, 0, false);

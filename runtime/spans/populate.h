@@ -29,9 +29,9 @@ struct populate_pass {
 // populate_begin begins a pass.
 struct populate_pass populate_begin(void);
 
-// populate_range brings in the next range of a pass.  Returns its bytes, or 0
-// if it found none among the chunks at which it looked, or if the system
-// refuses; then mheap.populate is 0.
+// populate_range brings in the next range of a pass, and returns its bytes.
+// Returns 0 if there is no range in the chunks at which it looked.  Returns 0
+// as well if the system refuses, and sets mheap.populate to 0.
 //
 // mheap.populate must be 1.  It waits for the steps of other threads.  The
 // world must not be stopped, and an attached caller must not be in a blocking

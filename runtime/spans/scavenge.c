@@ -83,7 +83,7 @@ static bool step(struct rt_proc *p, struct scavenge_pass *pass,
 	mheap_begin_turn();
 	page = find(pass, max_pages, &n);
 	pass->over = page == PAGEALLOC_NONE;
-	mheap_hold(!pass->over);
+	mheap_set_in_hand(!pass->over);
 	schedpoint(SCHED_SCAVENGE_STEP);
 	if (pass->over)
 		mheap_end_turn(0, 0, false);

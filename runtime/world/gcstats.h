@@ -79,8 +79,9 @@ struct gcstats_cycles {
 
 enum { GCSTATS_GC = 0, GCSTATS_OTHER = 1 }; // reasons of a stop
 
-// Who releases pages, or sweeps beside the threads: threads of the host, in
-// most cases because they are about to allocate, and the library's thread.
+// The threads that release pages or sweep beside the others.  ASSIST are
+// threads of the host, in most cases because they are about to allocate;
+// BACKGROUND is the library's thread.
 enum gcstats_worker { GCSTATS_ASSIST, GCSTATS_BACKGROUND };
 
 // What sweeping beside the threads took, in ns.  It is all words.

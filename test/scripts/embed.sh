@@ -1,7 +1,7 @@
 #!/bin/sh
 # embed.sh - the examples compile as C11 and as C++11 without a warning, and
-# print what they should, with the static and with the shared library; and
-# README.md shows one of them.
+# print what they should, with the static and with the shared library.  Each has
+# at most 90 lines, and README.md shows one of them.
 #
 # In README.md a line "<!-- example -->" comes before a block that is
 # examples/hello.c, and "<!-- output -->" before one that is what it prints.  A
@@ -90,6 +90,12 @@ build() {
 	# shellcheck disable=SC2086 # lists of options
 	${CC:-cc} ${RT_SANITIZER_CFLAGS-} -std=c11 $warnings \
 		-I"$srcdir/include" "$source" -o "$program" "$@" -lpthread
+}
+
+# check_length NAME: a reader sees the whole example at once.
+check_length() {
+	[ "$(wc -l <"$examples/$1.c")" -le 90 ]
+	verdict $? "$1.c has at most 90 lines"
 }
 
 # check NAME LIBRARY KIND: compiles and runs, if the library was built.
@@ -292,6 +298,7 @@ shows_parts "$readme"
 shows_parts "$srcdir/doc/embedding.md"
 tried=0
 for name in $example_names; do
+	check_length "$name"
 	check "$name" "$builddir/librtheap.a" static
 	check "$name" "$builddir/.libs/librtheap.so" shared
 done

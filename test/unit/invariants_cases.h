@@ -642,16 +642,16 @@
 	X(handles_check(&x.handles), "handles are longer than their table",    \
 	  U64(x.handles.bytes, 8))                                             \
 	X(handles_check(&x.handles),                                           \
-	  "number of empty blocks of handles is wrong", x.handles.nempty++)    \
+	  "number of empty strips of handles is wrong", x.handles.nempty++)    \
 	X(handles_check(&x.handles),                                           \
-	  "free words of a block of handles differ from their number",         \
+	  "free words of a strip of handles differ from their number",         \
 	  x.handles.partial->first = 0)                                        \
 	X(handles_check(&x.handles),                                           \
-	  "free word of a block of handles is in another block",               \
-	  x.handles.partial->first += x.handles.block_bytes)                   \
-	X(handles_check(&x.handles), "block of handles is in no list",         \
+	  "free word of a strip of handles is in another strip",               \
+	  x.handles.partial->first += x.handles.strip_bytes)                   \
+	X(handles_check(&x.handles), "strip of handles is in no list",         \
 	  x.handles.partial = NULL)                                            \
-	X(handles_check(&x.handles), "block of handles is in the wrong list",  \
+	X(handles_check(&x.handles), "strip of handles is in the wrong list",  \
 	  x.handles.released = x.handles.partial)                              \
 	X(drops_check(&x.drops), "queue of drops has an impossible state",     \
 	  U32(x.drops.open, 1); x.drops.now = true)                            \

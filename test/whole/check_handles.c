@@ -13,7 +13,7 @@
 
 enum {
 	MANY = 50000 / HEAP_CUT,
-	// Handles that lie in more blocks than keep their memory.
+	// Handles that lie in more strips than keep their memory.
 	MOST = 3 * (HANDLES_EMPTY / sizeof(rt_handle)) / 2,
 };
 static rt_handle *handle[MOST];
@@ -44,7 +44,7 @@ static void empty(size_t n)
 		ck_assert_int_eq(rt_handle_free(handle[i]), RT_OK);
 }
 
-// in_use counts the handles that are free neither in a block nor in a thread.
+// in_use counts the handles that are free neither in a strip nor in a thread.
 static size_t in_use(void)
 {
 	size_t n = 0;
@@ -56,18 +56,18 @@ static size_t in_use(void)
 	return n;
 }
 
-// kept counts what no block has free: handles in use, and free ones that
+// kept counts what no strip has free: handles in use, and free ones that
 // threads keep.
 static size_t kept(void)
 {
-	const struct handles_block *b =
-	    (const struct handles_block *)handles.blocks.base;
+	const struct handles_strip *s =
+	    (const struct handles_strip *)handles.strips.base;
 	size_t n = atomic_u64_load_relaxed(&handles.bytes) / 8;
 
 	for (size_t i = 0;
-	     i < atomic_u64_load_relaxed(&handles.bytes) / handles.block_bytes;
+	     i < atomic_u64_load_relaxed(&handles.bytes) / handles.strip_bytes;
 	     i++)
-		n -= b[i].nfree;
+		n -= s[i].nfree;
 	return n;
 }
 
@@ -168,7 +168,7 @@ TEST(freed_handles_are_used_again)
 	fill(MANY);
 	bytes = table_bytes();
 	ck_assert_uint_ge(bytes, MANY * 8);
-	ck_assert_uint_le(bytes, MANY * 8 + 2 * handles.block_bytes);
+	ck_assert_uint_le(bytes, MANY * 8 + 2 * handles.strip_bytes);
 	for (unsigned round = 0; round < 5; round++) {
 		empty(MANY);
 		fill(MANY);
@@ -178,52 +178,52 @@ TEST(freed_handles_are_used_again)
 	heap_healthy();
 }
 
-static size_t blocks_without_memory(void)
+static size_t strips_without_memory(void)
 {
 	size_t n = 0;
 
-	for (const struct handles_block *b = handles.released; b; b = b->next)
+	for (const struct handles_strip *s = handles.released; s; s = s->next)
 		n++;
 	return n;
 }
 
 static size_t may_be_empty(void)
 {
-	return HANDLES_EMPTY / handles.block_bytes;
+	return HANDLES_EMPTY / handles.strip_bytes;
 }
 
-TEST(empty_blocks_are_released)
+TEST(empty_strips_are_released)
 {
-	size_t blocks;
+	size_t strips;
 
 	fill(MOST);
-	blocks = table_bytes() / handles.block_bytes;
-	ck_assert_uint_eq(blocks_without_memory(), 0);
+	strips = table_bytes() / handles.strip_bytes;
+	ck_assert_uint_eq(strips_without_memory(), 0);
 	empty(MOST);
-	// The thread keeps words of the first blocks and of the last.
+	// The thread keeps words of the first strips and of the last.
 	ck_assert_uint_le(handles.nempty, may_be_empty());
-	ck_assert_uint_ge(blocks_without_memory() + may_be_empty() + 3, blocks);
+	ck_assert_uint_ge(strips_without_memory() + may_be_empty() + 3, strips);
 	heap_healthy();
 	// Nothing of it is a handle.
 	for (size_t i = 0; i < MOST; i++)
 		ck_assert_int_eq(rt_handle_free(handle[i]), RT_EINVAL);
 	fill(MOST);
-	ck_assert_uint_eq(blocks_without_memory(), 0);
+	ck_assert_uint_eq(strips_without_memory(), 0);
 	ck_assert_uint_eq(heap_live_after_gc(), MOST);
 }
 
-// Handles that are freed in the order of blocks leave one block after another.
+// Handles that are freed in the order of strips leave one strip after another.
 TEST(most_of_the_memory_goes)
 {
-	size_t blocks;
+	size_t strips;
 
 	fill(MOST);
-	blocks = table_bytes() / handles.block_bytes;
+	strips = table_bytes() / handles.strip_bytes;
 	empty(MOST);
 	handles_flush(rt_thread_tls->mc);
 	ck_assert_uint_eq(kept(), 0);
-	ck_assert_uint_eq(handles.nempty + blocks_without_memory(), blocks);
-	ck_assert_uint_gt(blocks, may_be_empty());
+	ck_assert_uint_eq(handles.nempty + strips_without_memory(), strips);
+	ck_assert_uint_gt(strips, may_be_empty());
 	ck_assert_uint_eq(handles.nempty, may_be_empty());
 	heap_healthy();
 }
