@@ -2,7 +2,7 @@
 //
 // Any thread may call rt_read_memstats_live and rt_read_stops.  They stop no
 // thread.  All fields of the heap are of one moment, and the parts add up to
-// sys.  A sample is text in the format of OpenMetrics; this program prints three.
+// sys.  A sample is text in the format of OpenMetrics; this prints three.
 #define _POSIX_C_SOURCE 200809L // nanosleep
 #include <rt/rt.h>
 

@@ -462,13 +462,14 @@ typedef struct rt_config {
 	 * The stop waits until each attached thread polls or is in a blocking
 	 * region, and the other threads wait for it, as in any collection.
 	 * Marking reads all that is alive, even memory that was swapped out.
-	 * Root, trace and describe callbacks, including those of RT_KIND_SERIAL,
-	 * run on the library's thread then; rt_trace_fn says how large its
-	 * stack is.  So even a host with a single thread must expect them
-	 * inside its blocking regions (rt_blocking_enter).  Destructors, the
-	 * ready callback and the out-of-memory and warn handlers never run
-	 * there.  What the warn handler is to be told waits until a thread of
-	 * the host allocates or calls rt_gc.  The fatal handler may run there.
+	 * Root, trace and describe callbacks, including those of
+	 * RT_KIND_SERIAL, run on the library's thread then; rt_trace_fn says
+	 * how large its stack is.  So even a host with a single thread must
+	 * expect them inside its blocking regions (rt_blocking_enter).
+	 * Destructors, the ready callback and the out-of-memory and warn
+	 * handlers never run there.  What the warn handler is to be told waits
+	 * until a thread of the host allocates or calls rt_gc.  The fatal
+	 * handler may run there.
 	 *
 	 * The collection counts as one that the host did not request, in
 	 * num_forced_gc as in heap_headroom.  It does not end the idle time of
