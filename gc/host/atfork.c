@@ -194,9 +194,9 @@ int atfork_prepare(void)
 {
 	oscall_fork_prepare();
 	// A thread that reports a bug of ours may hold any lock, or the right
-	// to stop the world.  The contract of its handler says to start programs
-	// by vfork, which does not call this function.  But a handler that
-	// forks, or calls a library that forks, must not wait here for ever.
+	// to stop the world.  By contract, its handler starts programs by
+	// vfork, which does not call this function.  But a handler that forks,
+	// or calls a library that forks, must not wait here for ever.
 	if (depth == 0 && (unprepared || throw_begun()))
 		return RT_ESTATE;
 	// The other markers would not be there in the child.
