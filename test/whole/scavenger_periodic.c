@@ -148,8 +148,9 @@ TEST(it_is_never_due_where_it_is_off, .n = RT_ARRAY_LEN(prohibitions))
 
 static void sweep_rest(void)
 {
-	while (swept_slice(proc_self()))
-		;
+	while (!swept_over())
+		if (!swept_slice(proc_self()))
+			oscall_yield(); // another thread is in the last chunk
 }
 
 // This thread collects as the scavenger does, which sweeps before and after.
