@@ -332,14 +332,15 @@ typedef struct rt_config {
 	 * hard limit (rt_set_heap_max) may take, in percent of the process's,
 	 * over a few seconds: 1 to 100.  Beyond that the heap may pass the
 	 * memory limit, and for the hard limit only an allocation collects that
-	 * needs a page beyond it.  What threads of the host take to release
-	 * pages for the memory limit counts, too, and waits, too.  100: no
-	 * bound.  Default 50.
+	 * needs a page beyond it.  The time in which threads of the host
+	 * release pages for the memory limit counts as well, and beyond the
+	 * bound they release none.  100: no bound.  Default 50.
 	 *
-	 * Collections wait once they have taken a second of each processor more
-	 * than their share.  The processors are max_procs, those that the
-	 * caller of rt_init may use, or the limit of the control groups once
-	 * that was read (cgroup), whichever are fewest.
+	 * The bound is a bucket that CPU time of collections fills, and that of
+	 * the program drains.  It holds a second for each processor.  While it
+	 * is full, collections for a limit wait.  The processors are max_procs,
+	 * those that the caller of rt_init may use, or the limit of the control
+	 * groups once that was read (cgroup), whichever are fewest.
 	 */
 	uint8_t gc_cpu_limit;
 
@@ -355,9 +356,10 @@ typedef struct rt_config {
 	 * may be for a limit, so even with gc_threads 0.  rt_config.max_procs
 	 * does not change.  gc_cpu_limit counts so many processors from then
 	 * on.
-	 * 2: as 1, and rt_init reads the memory limit: the heap's memory limit
-	 * is memory_limit, or 90 percent of the group's if that is less.  Later
-	 * changes of the group's limit have no effect.
+	 * 2: as 1, but rt_init reads both limits.  The heap's memory limit is
+	 * memory_limit, or 90 percent of the group's if that is less; the rest
+	 * is for what the host has outside of the heap.  Later changes of the
+	 * group's limit have no effect, and rt_set_memory_limit replaces it.
 	 * Default 1.  A limit that cannot be read counts as none.
 	 *
 	 * The library reads cpu.max, memory.max and memory.high of version 2,
@@ -605,8 +607,9 @@ RT_API int rt_config_from_env(rt_config *c);
  *   RT_ESTATE   there is a heap already
  *
  * On the main thread neither /proc nor a free file descriptor is needed, and
- * the process may be refused sched_getaffinity and prlimit.  With cgroup 2 the
- * memory limit is then not read.  After rt_fini a new heap may be made.
+ * the process may be refused sched_getaffinity and prlimit.  Without /proc or a
+ * free descriptor, cgroup 2 finds no limit.  After rt_fini a new heap may be
+ * made.
  *
  * Any thread.  It must return before any other thread uses the library.  It
  * waits at most for a fork that another thread is making.  Does not collect.

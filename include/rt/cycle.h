@@ -24,14 +24,14 @@ enum rt_cause {
 	RT_CAUSE_FORCED, /* rt_gc or rt_free_os_memory */
 	RT_CAUSE_MEMORY, /* an allocation found no memory */
 	RT_CAUSE_STRESS, /* rt_config.gcstress */
-	/* Nothing but that there was none for rt_config.gc_period_s.  A thread
-	 * of the library ran it. */
+	/* There was no collection for rt_config.gc_period_s.  A thread of the
+	 * library ran it. */
 	RT_CAUSE_PERIODIC
 };
 
-/* The term that a goal equals (goal_percent and the fields behind it).  Of
- * several equal terms it is the first, but the limit only if it is the least.
- */
+/* The term that a goal equals (goal_percent and the fields behind it).  It is
+ * the limit if that is below the greatest of the other four, otherwise the
+ * first of the terms that equal the goal. */
 enum rt_bound {
 	RT_BOUND_PERCENT,
 	RT_BOUND_HEADROOM,
@@ -148,9 +148,10 @@ typedef struct rt_cycle {
 	 *
 	 * swept_ns is wall time, from the end of that stop until all was swept.
 	 * It is 0 only if that collection swept in its stop, if there was none,
-	 * or if the system refuses the clock.  If no thread needs memory, and
-	 * there is no thread of the library (rt_config.gc_threads), a sweep may
-	 * last until just before this collection.  So it is no measure of work.
+	 * or if the system refuses the clock.  If there is no thread of the
+	 * library (rt_config.gc_threads), and no thread needs memory or calls
+	 * rt_safepoint, a sweep may last until just before this collection.  So
+	 * it is no measure of work.
 	 *
 	 * The other two are CPU time of sweeping after the stop: that of the
 	 * thread of scavenge, and that of the host's threads.  Either is 0 as
@@ -175,9 +176,9 @@ typedef struct rt_cycle {
 	 * freed or not: growth of total_alloc of rt_memstats. */
 	uint64_t allocated;
 
-	/* CPU time of the process from the end of the stop before, or from the
-	 * beginning of the process, until the end of this stop.  process_cpu_ns
-	 * is part of it. */
+	/* CPU time of the process from the end of the collection before, or
+	 * from the beginning of the process, until the end of this stop.
+	 * process_cpu_ns is part of it. */
 	uint64_t interval_cpu_ns;
 
 	/* The bucket of rt_config.gc_cpu_limit at the end of the stop: CPU time
@@ -212,7 +213,9 @@ typedef struct rt_cycle {
 	uint32_t goal_bound;	  /* enum rt_bound: the term of next_goal */
 	uint32_t sweep_beside;	  /* 1: the sweep came after the stop */
 	uint32_t limiter_percent; /* rt_config.gc_cpu_limit */
-	/* 1: the bucket is full, so the memory limit causes no collection. */
+	/* 1: the bucket is full.  Then the memory limit causes no collection,
+	 * and the hard limit only one for an allocation that needs a page
+	 * beyond it. */
 	uint32_t limiter_limiting;
 } rt_cycle;
 

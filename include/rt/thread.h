@@ -80,7 +80,8 @@ enum { RT_THREAD_EXACT = 1, RT_THREAD_COOPERATIVE = 2 };
 /*
  * rt_thread_attach attaches the calling thread.  flags are 0 or a union of the
  * constants above.  The library asks the system for the bounds of the stack.
- * An attached thread that exits is detached.  The smallest stack of a thread
+ * An attached thread that exits is detached, before pthread_join returns.  The
+ * smallest stack of a thread
  * (PTHREAD_STACK_MIN, 16 KiB) is enough for every function.
  *
  * The frames on the thread's stack, and its registers, are roots.  Thread-local
@@ -219,12 +220,16 @@ RT_API void *rt_call_blocking(void *(*fn)(void *), void *arg);
 /*
  * rt_safepoint stops the thread here if a stop is requested.  A thread that
  * computes for long without allocating must call it in its loops, every few
- * microseconds.  It costs two tests if no stop is requested.  But if the
- * library has no thread that sweeps (gc_threads 0), it frees a part of what the
- * last collection found, up to 4 MiB of the heap, until all is freed.
+ * microseconds.  It costs two tests if no stop is requested.
  *
- * Attached threads.  It does nothing on another thread, inside a blocking
- * region or a no-GC stretch, and in the caller's own stop.  Blocks and polls.
+ * While the library has no thread (gc_threads 0, or the system refuses one),
+ * and something is left to sweep (rt_config.sweep), each call also sweeps one
+ * part of the heap, at most 4 MiB, which takes 10 to 50 microseconds.  A stop
+ * waits for that.
+ *
+ * Any thread.  It does nothing on a thread that is not attached, inside a
+ * blocking region or a no-GC stretch, and in the caller's own stop.  Blocks and
+ * polls.
  * Does not collect, but another thread may collect while this one is stopped.
  * With RT_FINALIZE_POLL it runs destructors, which may collect.
  */
@@ -232,8 +237,9 @@ RT_API void rt_safepoint(void);
 
 /*
  * rt_poll calls rt_safepoint if a stop is requested.  Otherwise it is two loads
- * and a test, inline, and runs no destructors even with RT_FINALIZE_POLL.  It
- * is for loops of the host that neither allocate nor call the library.
+ * and a test, inline: it runs no destructors even with RT_FINALIZE_POLL, and
+ * sweeps nothing.  It is for loops of the host that neither allocate nor call
+ * the library.
  *
  * Any thread, as rt_safepoint.
  */

@@ -16,11 +16,11 @@ extern "C" {
  * library's; a host uses RT_STOP_HOST and above, with meanings of its own.
  */
 enum rt_stop_reason {
-	RT_STOP_UNKNOWN,
-	RT_STOP_GC_MARK_TERM,
-	RT_STOP_GC_SWEEP_TERM,
-	RT_STOP_READ_MEMSTATS,
-	RT_STOP_HEAP_WALK,
+	RT_STOP_UNKNOWN,       /* rt_free_os_memory flushes caches */
+	RT_STOP_GC_MARK_TERM,  /* a collection, whatever its cause */
+	RT_STOP_GC_SWEEP_TERM, /* none in this version */
+	RT_STOP_READ_MEMSTATS, /* an exact read of statistics */
+	RT_STOP_HEAP_WALK,     /* rt_heap_walk, rt_heap_list, rt_drop_now */
 	RT_STOP_HEAP_VERIFY,
 	RT_STOP_FORK,
 	RT_STOP_KIND_UNREGISTER,
@@ -44,7 +44,9 @@ typedef struct rt_stop_times {
 	uint64_t stopping_cpu_ns;
 	uint32_t nthreads; /* threads that were attached then */
 	/* Id of the library's record (P) of the thread that was stopped last.
-	 * When a thread has detached, another may get its record. */
+	 * No function tells the id of a thread, but the same number in many
+	 * records is in most cases the same thread.  When a thread has
+	 * detached, another may get its record. */
 	uint32_t slowest;
 } rt_stop_times;
 
@@ -116,10 +118,8 @@ typedef struct rt_stops {
 /*
  * rt_read_stops fills *s with what the stops for a reason (enum rt_stop_reason)
  * took.  All stops of the host count together: every reason from RT_STOP_HOST
- * on reads the same figures, and longest_reason is the host's number.  Some
- * reasons have no stops in this version.  RT_STOP_UNKNOWN has the stop that
- * rt_free_os_memory makes to flush caches, RT_STOP_HEAP_WALK also what
- * rt_drop_now and rt_heap_list make.
+ * on reads the same figures, and longest_reason is the host's number.  The
+ * figures begin at rt_init and are never reset.
  *
  * The figures are of one moment.  A stop counts before another thread can stop
  * the world.  The child of a fork begins with those of its parent, and both
@@ -131,8 +131,8 @@ typedef struct rt_stops {
  * Returns 0, or RT_EINVAL (s is null, size is below 16 or above 4096, or there
  * is no such reason), RT_ESTATE (no heap); then *s is untouched.
  *
- * Any thread, even inside a blocking region and in its own stop, which does not
- * count yet.  Does not block, collect or poll.
+ * Any thread, even inside a blocking region and in its own stop, which counts
+ * only when it has ended.  Does not block, collect or poll.
  */
 RT_API int rt_read_stops_sized(int reason, rt_stops *s, size_t size);
 #define rt_read_stops(reason, s) rt_read_stops_sized((reason), (s), sizeof *(s))
