@@ -140,12 +140,15 @@ int rt_free_os_memory(void)
 		return error;
 	flush_caches();
 	while (!pass.over) {
-		released += scavenge_range(p, &pass, SCAVENGE_STEP);
+		uint64_t n = scavenge_range(p, &pass, SCAVENGE_STEP);
+
+		// At a poll another thread may collect.
+		gcstats_forced(n);
+		released += n;
 		safepoint_poll(rt_thread_tls);
 	}
 	while (scavenge_tables(&chunk))
 		safepoint_poll(rt_thread_tls);
-	gcstats_forced(released);
 	gctrace_forced(p, released);
 	return RT_OK;
 }

@@ -2,7 +2,7 @@
 #include <rt/thread.h>
 
 #include "runtime/world/safepoint.h"
-#include "gc/cycle/sweep.h"
+#include "gc/cycle/swept.h"
 #include "gc/cycle/libthread.h"
 #include "gc/host/door.h"
 #include "gc/host/slices.h"
@@ -73,7 +73,7 @@ void rt_safepoint(void)
 	if (!door_allocating(t) || door_nogc())
 		return;
 	safepoint_poll(t);
-	if (RT_UNLIKELY(sweep_left()))
+	if (RT_UNLIKELY(!swept_over()))
 		slices_help(t);
 	finalize_poll(t);
 }

@@ -245,15 +245,12 @@ static bool account(uint64_t gc, uint64_t now)
 	uint64_t released = atomic_u64_load_relaxed(&pacer.released);
 	uint64_t taken = add_sat(gc, released - pacer.counted);
 	uint32_t processors = atomic_u32_load_relaxed(&pacer.processors);
-	bool limits;
 
 	if (processors != 0)
 		limiter_shrink(&pacer.limiter, processors);
 	pacer.cpu = base_max(pacer.cpu, now);
 	pacer.counted = released;
-	limits = limiter_add(&pacer.limiter, taken, base_sub_sat(all, taken));
-	atomic_u32_store_relaxed(&pacer.limiting, limits);
-	return limits;
+	return limiter_add(&pacer.limiter, taken, base_sub_sat(all, taken));
 }
 
 struct pacer_terms pacer_collected(const struct pacer_found *found)
@@ -315,7 +312,8 @@ bool pacer_limits(uint64_t cpu)
 	bool limits;
 
 	mutex_lock(&rule_lock);
-	limits = account(0, cpu);
+	// Without a clock the bucket would never drain.
+	limits = cpu != 0 && account(0, cpu);
 	mutex_unlock(&rule_lock);
 	return limits;
 }

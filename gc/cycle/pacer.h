@@ -118,7 +118,6 @@ struct pacer {
 	uint64_t before;	// the goal before the last collection; 0: none
 	atomic_u64 external;	// found.external, to be read without the lock
 	struct limiter limiter;
-	atomic_u32 limiting; // limiter.limiting, to be read without the lock
 	// Processors of which the limiter is to learn; 0: none.
 	atomic_u32 processors;
 	atomic_u64 released; // ns that releasing for the memory limit has taken
@@ -183,13 +182,8 @@ bool pacer_put_off(uint64_t used, uint64_t cpu);
 void pacer_note_release(uint64_t ns);
 
 // pacer_limits tells whether what only a limit wants has to wait.  It is as
-// pacer_put_off, but leaves the goal.  It need not be called while
-// pacer_limiting is false.
+// pacer_put_off, but leaves the goal.
 bool pacer_limits(uint64_t cpu);
-RT_INLINE bool pacer_limiting(void)
-{
-	return atomic_u32_load_relaxed(&pacer.limiting) != 0;
-}
 
 // pacer_set_percent changes the percentage and returns the one before.  The
 // caller must be attached, and the world must run.

@@ -31,8 +31,12 @@ static void finish_sweep(struct rt_proc *p)
 			swept_await(); // another thread is in the last chunk
 		proc_unblock(p);
 	}
-	if (swept_take_advice())
+	if (swept_take_advice()) {
+		// A stop must not wait for the system.
+		proc_block(p);
 		worker_advise();
+		proc_unblock(p);
+	}
 }
 
 // serve_threads does what threads that allocate would otherwise have to do.

@@ -45,10 +45,10 @@ RT_GLOBAL struct scavenger scavenger;
 // The caller must hold no lock.
 void scavenger_provide(struct rt_proc *p);
 
-// scavenger_advise must be called after a collection, and when a sweep has
-// ended. If huge pages are wanted and no helper was called, it wakes the thread
-// to advise the system of them.  If there is no thread, the caller advises.  It
-// must hold no lock.
+// scavenger_advise must be called after a collection, and by an allocation
+// after a sweep has ended.  If huge pages are wanted and no helper was called,
+// it wakes the thread to advise the system of them.  If there is no thread, the
+// caller advises.  It must hold no lock.
 void scavenger_advise(void);
 
 // scavenger_grown tells whether the heap has grown so much, to used bytes, that

@@ -332,15 +332,15 @@ static RT_NOINLINE void collect_due(struct rt_proc *p)
 // the memory limit, or no pages are left.  Pages of the dead are freed first.
 static RT_NOINLINE void keep_limit(struct rt_proc *p, size_t more)
 {
-	if (pacer_limiting() && pacer_limits(gcstats_cpu())) {
-		release_put_off();
-		return;
-	}
-	if (door_nogc()) {
-		release_step(p); // the rest would keep stops waiting
-		return;
-	}
 	do {
+		if (pacer_limits(gcstats_cpu())) {
+			release_put_off();
+			return;
+		}
+		if (door_nogc()) {
+			release_step(p); // the rest would keep stops waiting
+			return;
+		}
 		if (!swept_slice(p)) {
 			// Another thread may be about to free pages.
 			if (swept_over())

@@ -80,7 +80,7 @@ struct grey {
 };
 
 // What a marker remembers of the last type that it met in objects of a kind and
-// size, if 64 bits of a plain bitmap describes all their references (trace.c).
+// size, if 64 bits of a plain bitmap describe all their references (trace.c).
 struct grey_met {
 	RT_CACHE_ALIGNED uint64_t size; // of the objects; 0: none was met
 	uint64_t mask;	 // of the header word; 0: the kind has one type

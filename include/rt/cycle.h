@@ -213,9 +213,9 @@ typedef struct rt_cycle {
 	uint32_t goal_bound;	  /* enum rt_bound: the term of next_goal */
 	uint32_t sweep_beside;	  /* 1: the sweep came after the stop */
 	uint32_t limiter_percent; /* rt_config.gc_cpu_limit */
-	/* 1: the bucket is full.  Then the memory limit causes no collection,
-	 * and the hard limit only one for an allocation that needs a page
-	 * beyond it. */
+	/* 1: the bucket is full.  Then the memory limit causes no collection
+	 * and no release by an allocation, and the hard limit only a collection
+	 * for an allocation that needs a page beyond it. */
 	uint32_t limiter_limiting;
 } rt_cycle;
 

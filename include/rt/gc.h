@@ -90,9 +90,9 @@ RT_API int rt_set_heap_min(size_t bytes, size_t *old);
  *
  * No allocation fails because of the limit: if it cannot be kept, it is passed.
  * While collections take more than rt_config.gc_cpu_limit percent of the CPU
- * time, the limit causes none.  The warn handler is told when a collection
- * leaves more than the limit.  It is told again only after a collection has
- * left less, or the limit was set.
+ * time, the limit causes none, and allocations release nothing for it.  The
+ * warn handler is told when a collection leaves more than the limit.  It is
+ * told again only after a collection has left less, or the limit was set.
  *
  * The goal changes at once, by what the last collection found.  If the new
  * limit is lower, the next allocations collect and release.

@@ -97,13 +97,19 @@ static void read_v2(struct path *dir, struct cgroup *c)
 	lower_memory(c, read_text(dir, "/memory.high", text));
 }
 
-static void read_v1(struct path *dir, struct cgroup *c)
+static void read_cpus_v1(struct path *dir, struct cgroup *c)
 {
-	char quota[LIMIT_MAX], period[LIMIT_MAX], memory[LIMIT_MAX];
+	char quota[LIMIT_MAX], period[LIMIT_MAX];
 
 	lower_cpus(c, read_text(dir, "/cpu.cfs_quota_us", quota),
 		   read_text(dir, "/cpu.cfs_period_us", period));
-	lower_memory(c, read_text(dir, "/memory.limit_in_bytes", memory));
+}
+
+static void read_memory_v1(struct path *dir, struct cgroup *c)
+{
+	char text[LIMIT_MAX];
+
+	lower_memory(c, read_text(dir, "/memory.limit_in_bytes", text));
 }
 
 // has_word tells whether word is one of the words of a list, which are
@@ -133,8 +139,10 @@ static void read_levels(const char *root, const char *mount,
 	if (dir.bad || strstr(dir.text + top, "/.."))
 		return;
 	for (;;) {
-		if (*mount)
-			read_v1(&dir, c);
+		if (strcmp(mount, "/cpu") == 0)
+			read_cpus_v1(&dir, c);
+		else if (strcmp(mount, "/memory") == 0)
+			read_memory_v1(&dir, c);
 		else
 			read_v2(&dir, c);
 		if (dir.len == top)

@@ -43,6 +43,7 @@ void stoptable_add(struct stoptable *t, int reason,
 	uint64_t copy[STOPTABLE_WORDS];
 	rt_stops s;
 
+	RT_ASSERT(row >= 0);
 	RT_CHECK(stoptable_check(t));
 	for (unsigned i = 0; i < STOPTABLE_WORDS; i++)
 		copy[i] = atomic_u64_load_relaxed(&word[i]);

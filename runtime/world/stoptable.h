@@ -19,6 +19,9 @@ enum {
 	STOPTABLE_WORDS = sizeof(rt_stops) / sizeof(uint64_t),
 };
 
+static_assert((int)STOPTABLE_HOST <= (int)RT_STOP_HOST,
+	      "the host's are the last");
+
 // One row for each reason of the library, and one for those of the host.
 struct stoptable {
 	struct {

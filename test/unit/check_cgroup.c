@@ -118,6 +118,7 @@ TEST(memory_of_version_1)
 	ck_assert_uint_eq(limits().memory, 900);
 	put("cpu/a/memory.limit_in_bytes", "500\n");
 	put("memory/m/n/memory.limit_in_bytes", "1000"); // cut off
+	ck_assert_uint_eq(limits().memory, 1800);
 	ck_assert_uint_eq(limits().cpus, CGROUP_NO_LIMIT);
 }
 

@@ -527,7 +527,7 @@ TEST(releasing_for_the_limit_fills_the_bucket)
 {
 	begin_limited(100 * MIB, 0);
 	collected(200 * MIB, 0, SECOND / 2);
-	ck_assert(!pacer_limiting());
+	ck_assert(!pacer_limits(SECOND / 2));
 	pacer_note_release(SECOND / 4);
 	ck_assert(!pacer_limits(SECOND * 3 / 4));
 	ck_assert_uint_eq(pacer.limiter.fill, SECOND * 3 / 4);
@@ -535,10 +535,10 @@ TEST(releasing_for_the_limit_fills_the_bucket)
 	ck_assert_uint_eq(pacer.limiter.fill, SECOND / 2);
 	pacer_note_release(SECOND / 2);
 	ck_assert(pacer_limits(SECOND + SECOND / 2));
-	ck_assert(pacer_limiting());
 	ck_assert(pacer_put_off(201 * MIB, SECOND + SECOND / 2));
+	ck_assert(!pacer_limits(0)); // no clock
+	ck_assert(pacer_limits(SECOND + SECOND / 2));
 	ck_assert(!pacer_limits(2 * SECOND));
-	ck_assert(!pacer_limiting());
 }
 
 // A thread found that a collection is due, and another changed the rule.

@@ -155,6 +155,7 @@ TEST(the_figures_of_the_pacer)
 		ck_assert_uint_eq(c.limiter_capacity_ns,
 				  pacer.limiter.capacity);
 		ck_assert_uint_eq(c.limiter_percent, 50);
+		ck_assert_uint_eq(c.limiter_limiting, pacer.limiter.limiting);
 		ck_assert_uint_le(c.process_cpu_ns, c.interval_cpu_ns);
 		ck_assert_uint_eq(
 		    c.goal_percent,

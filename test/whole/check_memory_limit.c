@@ -2,6 +2,7 @@
 // the program goes on where it is not.
 #include <stdio.h>
 
+#include "test/harness/fault.h"
 #include "test/harness/heap.h"
 #include "test/harness/thread.h"
 
@@ -9,6 +10,7 @@
 #include "gc/cycle/release.h"
 
 #define MIB (UINT64_C(1) << 20)
+#define SECOND UINT64_C(1000000000)
 
 static void *root[64];
 
@@ -98,12 +100,10 @@ TEST(pages_go_back_before_others_are_taken)
 	heap_healthy();
 }
 
-// While the limiter makes collections for the limit wait, an allocation
-// releases nothing for it.
-TEST(nothing_goes_back_while_the_limiter_waits)
+// begin_limited leaves 32 holes of 1 MiB, 16 MiB too many for the limit, and a
+// bucket of a second.
+static void begin_limited(void)
 {
-	uint64_t before;
-
 	start(-1, INT64_MAX);
 	for (unsigned i = 0; i < 64; i++)
 		root[i] = rt_alloc_noscan(MIB);
@@ -111,12 +111,22 @@ TEST(nothing_goes_back_while_the_limiter_waits)
 		root[i] = NULL;
 	rt_gc();
 	pacer.limiter.percent = 50;
-	pacer.limiter.fill = UINT64_MAX / 2; // years
-	pacer.limiter.limiting = true;
-	atomic_u32_store_relaxed(&pacer.limiting, 1);
-	before = mapped();
+	pacer.limiter.capacity = SECOND;
+	pacer.limiter.fill = 0;
 	ck_assert_int_eq(rt_set_memory_limit(48 * MIB, NULL), RT_OK);
+}
+
+// While the limiter makes collections for the limit wait, an allocation
+// releases nothing for it.
+TEST(nothing_goes_back_while_the_limiter_waits)
+{
+	uint64_t before;
+
+	begin_limited();
+	pacer.limiter.fill = UINT64_MAX / 2; // years
+	before = mapped();
 	ck_assert_ptr_nonnull(rt_alloc(64));
+	ck_assert(!release_due(0));
 	ck_assert_ptr_nonnull(rt_alloc_noscan(8 * MIB));
 	ck_assert_ptr_nonnull(rt_alloc(64000));
 	ck_assert_uint_ge(mapped(), before + 8 * MIB);
@@ -125,6 +135,26 @@ TEST(nothing_goes_back_while_the_limiter_waits)
 	ck_assert_ptr_nonnull(rt_alloc_noscan(2 * MIB));
 	ck_assert_ptr_nonnull(rt_alloc_noscan(2 * MIB));
 	ck_assert_uint_le(mapped(), 48 * MIB + MIB);
+	heap_healthy();
+}
+
+// Each step takes half a second, so the limiter ends the releasing after the
+// second one, without any collection.
+TEST(releasing_ends_when_it_takes_too_long)
+{
+	uint64_t before;
+
+	begin_limited();
+	before = mapped();
+	fault_fail(OSCALL_RELEASE, 1, 0, 0);
+	fault_step_cpu(SECOND / 2 + SECOND / 100);
+	ck_assert_ptr_nonnull(rt_alloc(64));
+	fault_step_cpu(0);
+	ck_assert_uint_eq(fault_count(OSCALL_RELEASE), 2);
+	ck_assert_uint_lt(mapped(), before);
+	ck_assert_uint_gt(mapped(), 49 * MIB);
+	ck_assert(!release_due(0));
+	ck_assert_uint_eq(collections(), 1);
 	heap_healthy();
 }
 
