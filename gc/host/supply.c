@@ -360,11 +360,12 @@ static RT_NOINLINE void end_sweep(void)
 		scavenger_advise();
 }
 
-void supply_collect_due(struct rt_proc *p, size_t more)
+// do_due does what is due.
+static RT_NOINLINE void do_due(struct rt_proc *p, size_t more)
 {
 	uint64_t now;
 
-	if (RT_UNLIKELY(swept_unfinished()))
+	if (swept_unfinished())
 		end_sweep();
 	now = used();
 	if (pacer_due(now))
@@ -375,6 +376,18 @@ void supply_collect_due(struct rt_proc *p, size_t more)
 		scavenger_call_ahead();
 	if (release_due(more))
 		keep_limit(p, more);
+}
+
+// Each allocation that needs a span comes here.  In most cases nothing is due,
+// and no function is called.
+void supply_collect_due(struct rt_proc *p, size_t more)
+{
+	uint64_t now = used();
+
+	if (RT_UNLIKELY(swept_unfinished() || pacer_due(now) ||
+			scavenger_grown(now + more) || ahead_due() ||
+			release_due(more)))
+		do_due(p, more);
 }
 
 void supply_adjust_external(struct rt_mcache *mc, int64_t delta)
