@@ -53,7 +53,7 @@ sources() {
 # asks_for_hooks PROGRAM: does it name a hook or what only hooks have?
 asks_for_hooks() {
 	words=$(paste -sd '|' "$dir/hooks")
-	(cd "$srcdir" && sources "$1" | sort -u | xargs grep -hwE \
+	(cd "$srcdir" && srcdir=. && sources "$1" | sort -u | xargs grep -hwE \
 		"$words|OSCALL_[A-Z]+|SCHED_[A-Z_]+|.*harness/(shadow|refuse).*") |
 		grep . >/dev/null
 }
