@@ -80,8 +80,8 @@ TEST(limit_is_kept_beside_live_objects, .n = RT_ARRAY_LEN(sizes))
 	heap_healthy();
 }
 
-// The heap may be full of holes of one size when objects of another come.
-TEST(pages_go_back_before_others_are_taken)
+// leave_holes leaves 32 holes of 1 MiB between as many objects.
+static void leave_holes(void)
 {
 	start(-1, INT64_MAX);
 	for (unsigned i = 0; i < 64; i++)
@@ -89,6 +89,12 @@ TEST(pages_go_back_before_others_are_taken)
 	for (unsigned i = 0; i < 64; i += 2)
 		root[i] = NULL;
 	rt_gc();
+}
+
+// The heap may be full of holes of one size when objects of another come.
+TEST(pages_go_back_before_others_are_taken)
+{
+	leave_holes();
 	ck_assert_uint_ge(mapped(), 64 * MIB);
 	ck_assert_int_eq(rt_set_memory_limit(48 * MIB, NULL), RT_OK);
 	rt_alloc(64);
@@ -100,16 +106,11 @@ TEST(pages_go_back_before_others_are_taken)
 	heap_healthy();
 }
 
-// begin_limited leaves 32 holes of 1 MiB, 16 MiB too many for the limit, and a
-// bucket of a second.
+// begin_limited leaves holes, 16 of them too many for the limit, and a bucket
+// of a second.
 static void begin_limited(void)
 {
-	start(-1, INT64_MAX);
-	for (unsigned i = 0; i < 64; i++)
-		root[i] = rt_alloc_noscan(MIB);
-	for (unsigned i = 0; i < 64; i += 2)
-		root[i] = NULL;
-	rt_gc();
+	leave_holes();
 	pacer.limiter.percent = 50;
 	pacer.limiter.capacity = SECOND;
 	pacer.limiter.fill = 0;
