@@ -12,6 +12,7 @@
 #include "test/harness/await.h"
 #include "test/harness/fault.h"
 #include "test/harness/heap.h"
+#include "test/harness/late.h"
 #include "test/harness/kind.h"
 #include "test/harness/thread.h"
 
@@ -451,26 +452,6 @@ TEST(an_exact_read_and_the_record_agree)
 		join_thread(thread[i]);
 	must(rt_blocking_leave());
 	ck_assert_uint_eq(atomic_u32_load_relaxed(&readers.wrong), 0);
-}
-
-static struct {
-	atomic_u32 running, id, end;
-} late;
-
-// poll_seldom polls only when a stop is wanted, and is then the last to stop.
-static void *poll_seldom(void *arg)
-{
-	must(rt_thread_attach(0));
-	atomic_u32_store_relaxed(&late.id, proc_self()->id);
-	atomic_u32_store_release(&late.running, 1);
-	while (!atomic_u32_load_acquire(&late.end)) {
-		if (!proc_wanted(proc_self()))
-			continue;
-		sleep_ns(2000000);
-		rt_safepoint();
-	}
-	must(rt_thread_detach());
-	return arg;
 }
 
 TEST(the_slowest_thread_is_named)

@@ -6,6 +6,7 @@
 
 #include "test/harness/await.h"
 #include "test/harness/heap.h"
+#include "test/harness/late.h"
 #include "test/harness/kind.h"
 #include "test/harness/thread.h"
 
@@ -201,26 +202,6 @@ TEST(the_longest_stop_is_told)
 		ck_assert(memcmp(&s.longest, &longest, sizeof longest) == 0);
 	}
 	ck_assert_uint_ge(s.longest.stopped_ns, 20 * 1000 * 1000);
-}
-
-static struct {
-	atomic_u32 running, id, end;
-} late;
-
-// poll_seldom polls only when a stop is wanted, and is then the last to stop.
-static void *poll_seldom(void *arg)
-{
-	must(rt_thread_attach(0));
-	atomic_u32_store_relaxed(&late.id, proc_self()->id);
-	atomic_u32_store_release(&late.running, 1);
-	while (!atomic_u32_load_acquire(&late.end)) {
-		if (!proc_wanted(proc_self()))
-			continue;
-		sleep_ns(2000000);
-		rt_safepoint();
-	}
-	must(rt_thread_detach());
-	return arg;
 }
 
 // When a second stop follows at once, the thread may not run in between.
