@@ -42,7 +42,7 @@ in_program() {
 		comm -12 - "$2"
 }
 
-# sources PROGRAM: the files that it is made of.
+# sources PROGRAM: the files that it is made of, below the root of the sources.
 sources() {
 	echo "$1.c"
 	sed -e ':a' -e '/\\$/N; s/\\\n//; ta' "$srcdir/test/programs.am" |
@@ -53,7 +53,7 @@ sources() {
 # asks_for_hooks PROGRAM: does it name a hook or what only hooks have?
 asks_for_hooks() {
 	words=$(paste -sd '|' "$dir/hooks")
-	(cd "$srcdir" && srcdir=. && sources "$1" | sort -u | xargs grep -hwE \
+	sources "$1" | sort -u | (cd "$srcdir" && xargs grep -hwE \
 		"$words|OSCALL_[A-Z]+|SCHED_[A-Z_]+|.*harness/(shadow|refuse).*") |
 		grep . >/dev/null
 }

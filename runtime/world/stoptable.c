@@ -38,13 +38,15 @@ void stoptable_add(struct stoptable *t, int reason,
 		   const struct rt_stop_times *times)
 {
 	int row = stoptable_row(reason);
-	atomic_u64 *word = t->row[row].word;
-	uint64_t n = atomic_u64_load_relaxed(&t->row[row].done) + 1;
 	uint64_t copy[STOPTABLE_WORDS];
+	atomic_u64 *word;
+	uint64_t n;
 	rt_stops s;
 
 	RT_ASSERT(row >= 0);
 	RT_CHECK(stoptable_check(t));
+	word = t->row[row].word;
+	n = atomic_u64_load_relaxed(&t->row[row].done) + 1;
 	for (unsigned i = 0; i < STOPTABLE_WORDS; i++)
 		copy[i] = atomic_u64_load_relaxed(&word[i]);
 	memcpy(&s, copy, sizeof s);
