@@ -218,32 +218,40 @@ static const char *check_pages(uint64_t page, uint64_t npages)
 		   : NULL;
 }
 
+// set_spans and set_pagewords enter pages from up to `to` of a span that begins
+// at page and has this first pageword.  Their releases pair with the acquires
+// in arena_span and arena_pageword.
+RT_INLINE void set_spans(uint64_t page, uint64_t from, uint64_t to,
+			 struct mspan *s)
+{
+	atomic_ptr *of_page = arena.spans + page;
+
+	for (uint64_t i = from; i < to; i++)
+		atomic_ptr_store_release(&of_page[i], s);
+}
+
+RT_INLINE void set_pagewords(uint64_t page, uint64_t from, uint64_t to,
+			     uint32_t first)
+{
+	atomic_u32 *of_page = arena.pagewords + page;
+
+	for (uint64_t i = from; i < to; i++)
+		atomic_u32_store_release(&of_page[i], pageword_at(first, i));
+}
+
 void arena_publish(uint64_t page, uint64_t npages, struct mspan *s,
 		   unsigned sizeclass, unsigned kind, enum pageword_state state)
 {
 	RT_CHECK(check_pages(page, npages));
-	// These releases pair with the acquires in arena_span and
-	// arena_pageword.
-	for (uint64_t i = 0; i < npages; i++)
-		atomic_ptr_store_release(&arena.spans[page + i], s);
-	for (uint64_t i = 0; i < npages; i++)
-		atomic_u32_store_release(
-		    &arena.pagewords[page + i],
-		    pageword_make(sizeclass, kind, state, i));
+	set_spans(page, 0, npages, s);
+	set_pagewords(page, 0, npages, pageword_make(sizeclass, kind, state));
 }
 
 void arena_extend(uint64_t page, uint64_t npages, uint64_t more,
 		  struct mspan *s, uint32_t pageword)
 {
-	// These releases pair with the same acquires as those in arena_publish.
-	for (uint64_t i = npages; i < npages + more; i++)
-		atomic_ptr_store_release(&arena.spans[page + i], s);
-	for (uint64_t i = npages; i < npages + more; i++)
-		atomic_u32_store_release(&arena.pagewords[page + i],
-					 pageword_make(pageword_class(pageword),
-						       pageword_kind(pageword),
-						       pageword_state(pageword),
-						       i));
+	set_spans(page, npages, npages + more, s);
+	set_pagewords(page, npages, npages + more, pageword);
 }
 
 void arena_set_state(uint64_t page, uint64_t npages, enum pageword_state state)
@@ -251,12 +259,9 @@ void arena_set_state(uint64_t page, uint64_t npages, enum pageword_state state)
 	uint32_t old = arena_pageword(page);
 
 	RT_CHECK(check_pages(page, npages));
-	// Pairs with the acquire in arena_pageword.
-	for (uint64_t i = 0; i < npages; i++)
-		atomic_u32_store_release(&arena.pagewords[page + i],
-					 pageword_make(pageword_class(old),
-						       pageword_kind(old),
-						       state, i));
+	set_pagewords(
+	    page, 0, npages,
+	    pageword_make(pageword_class(old), pageword_kind(old), state));
 }
 
 void arena_withdraw(uint64_t page, uint64_t npages)

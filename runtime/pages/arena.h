@@ -57,14 +57,20 @@ enum {
 	PAGEWORD_PLACE_MAX = (1 << (32 - PAGEWORD_PLACE_SHIFT)) - 1,
 };
 
+// pageword_make returns the pageword of the first page of a span, and
+// pageword_at that of a later page.
 RT_INLINE uint32_t pageword_make(unsigned sizeclass, unsigned kind,
-				 enum pageword_state state, uint64_t place)
+				 enum pageword_state state)
+{
+	return sizeclass | kind << PAGEWORD_KIND_SHIFT |
+	       (unsigned)state << PAGEWORD_STATE_SHIFT;
+}
+
+RT_INLINE uint32_t pageword_at(uint32_t first, uint64_t place)
 {
 	if (place > PAGEWORD_PLACE_MAX)
 		place = PAGEWORD_PLACE_MAX;
-	return sizeclass | kind << PAGEWORD_KIND_SHIFT |
-	       (unsigned)state << PAGEWORD_STATE_SHIFT |
-	       (uint32_t)place << PAGEWORD_PLACE_SHIFT;
+	return first | (uint32_t)place << PAGEWORD_PLACE_SHIFT;
 }
 
 RT_INLINE unsigned pageword_class(uint32_t pageword)

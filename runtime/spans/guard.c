@@ -83,13 +83,13 @@ bool guard_protect(uintptr_t base, uint64_t npages)
 // page of the guard gets place 1, so that note_unprotected can count guards.
 static void note_protected(uintptr_t lo, uintptr_t hi, uintptr_t guard)
 {
+	const uint32_t first = pageword_make(0, 0, PAGEWORD_PROTECTED);
 	uint64_t page = arena_offset(lo) >> RT_PAGE_SHIFT;
 
 	// Pairs with the acquire in arena_pageword.
 	for (uintptr_t at = lo; at < hi; at += RT_PAGE_SIZE)
-		atomic_u32_store_release(
-		    &arena.pagewords[page++],
-		    pageword_make(0, 0, PAGEWORD_PROTECTED, at == guard));
+		atomic_u32_store_release(&arena.pagewords[page++],
+					 pageword_at(first, at == guard));
 }
 
 void guard_leave(uintptr_t base, uint64_t npages)

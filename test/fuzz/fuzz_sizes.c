@@ -67,7 +67,8 @@ static void check_page_word(uint64_t v)
 	unsigned kind = v >> 8 & 31;
 	enum pageword_state state = v >> 16 & 3;
 	uint64_t place = v >> 24;
-	uint32_t pageword = pageword_make(class, kind, state, place);
+	uint32_t pageword =
+	    pageword_at(pageword_make(class, kind, state), place);
 
 	REQUIRE(pageword_class(pageword) == class);
 	REQUIRE(pageword_kind(pageword) == kind);

@@ -112,14 +112,13 @@ TEST(a_page_word_gives_back_what_was_put_in)
 			for (unsigned i = 0; i < RT_ARRAY_LEN(places) * 4;
 			     i++) {
 				uint64_t place = places[i / 4];
-				uint32_t w = pageword_make(
-				    c, kind, (enum pageword_state)(i % 4),
-				    place);
+				enum pageword_state state = i % 4;
+				uint32_t w = pageword_at(
+				    pageword_make(c, kind, state), place);
 
 				if (pageword_class(w) != c ||
 				    pageword_kind(w) != kind ||
-				    pageword_state(w) !=
-					(enum pageword_state)(i % 4) ||
+				    pageword_state(w) != state ||
 				    pageword_place(w) !=
 					base_min(place, PAGEWORD_PLACE_MAX))
 					ck_abort_msg("class %u kind %u %u", c,

@@ -327,13 +327,18 @@ DAMAGE(an_old_sweepgen,
 DAMAGE(a_hole_in_the_span_table,
        atomic_ptr_store_release(&arena.spans[mspan_page(s) + 1], NULL))
 DAMAGE(a_pageword_of_another_place,
-       set_second(s, pageword_make(35, KIND_WORDS, PAGEWORD_HEAP, 2)))
+       set_second(s,
+		  pageword_at(pageword_make(35, KIND_WORDS, PAGEWORD_HEAP), 2)))
 DAMAGE(a_pageword_of_another_state,
-       set_second(s, pageword_make(35, KIND_WORDS, PAGEWORD_MANUAL, 1)))
+       set_second(s, pageword_at(pageword_make(35, KIND_WORDS, PAGEWORD_MANUAL),
+				 1)))
 DAMAGE(a_pageword_of_another_class,
-       set_second(s, pageword_make(36, KIND_WORDS, PAGEWORD_HEAP, 1)))
+       set_second(s,
+		  pageword_at(pageword_make(36, KIND_WORDS, PAGEWORD_HEAP), 1)))
 DAMAGE(a_pageword_of_another_kind,
-       set_second(s, pageword_make(35, KIND_WORDS ^ 1, PAGEWORD_HEAP, 1)))
+       set_second(s,
+		  pageword_at(pageword_make(35, KIND_WORDS ^ 1, PAGEWORD_HEAP),
+			      1)))
 
 // damage_shape changes what does not fit a span of a class, or a large one, and
 // returns what the check has to say.  It returns NULL if number i is past the

@@ -494,7 +494,7 @@ CORRUPTION(word_stack_class, "pageword has the wrong class or kind",
 	   flip_word(c.stack, 1, 5))
 CORRUPTION(word_free, "free page has a pageword",
 	   PATCH(arena.pagewords[c.free_page],
-		 pageword_make(5, 0, PAGEWORD_NONE, 0)))
+		 pageword_make(5, 0, PAGEWORD_NONE)))
 CORRUPTION(table_first, "free page has a bit",
 	   PATCH(arena.spans[mspan_page(c.partial)], 0))
 CORRUPTION(table_second, "span table leads to another span",

@@ -97,7 +97,7 @@ TEST(every_byte_of_a_large_object_leads_to_it, .n = 2)
 static void set_word(uint64_t page, unsigned class, enum pageword_state state)
 {
 	atomic_u32_store_relaxed(&arena.pagewords[page],
-				 pageword_make(class, KIND_WORDS, state, 0));
+				 pageword_make(class, KIND_WORDS, state));
 }
 
 // No stop waits for a thread without a P: its look may fall between any two
