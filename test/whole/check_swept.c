@@ -750,20 +750,44 @@ static bool has_stretch(void)
 	return has;
 }
 
-// The library's thread advises if it has swept and there is no helper.
-TEST(the_librarys_thread_advises)
+static void await_stretch(void)
 {
 	uint64_t end = nanotime() + AWAIT_SECONDS * UINT64_C(1000000000);
-	rt_config c = config(2, 1);
 
-	c.max_procs = 1;
-	begin_huge(c);
 	must(rt_blocking_enter());
 	while (!has_stretch()) {
 		ck_assert_msg(nanotime() < end, "no huge page is advised");
 		oscall_yield();
 	}
 	must(rt_blocking_leave());
+}
+
+// The library's thread advises if it has swept and there is no helper.
+TEST(the_librarys_thread_advises)
+{
+	rt_config c = config(2, 1);
+
+	c.max_procs = 1;
+	begin_huge(c);
+	await_stretch();
+	heap_healthy();
+	must(rt_fini());
+}
+
+// It is woken for that, even if there was nothing to sweep beside the threads.
+TEST(the_librarys_thread_is_woken_to_advise)
+{
+	rt_config c = config(0, 1);
+
+	c.max_procs = 1;
+	c.populate = 2;
+	c.huge_pages = 1;
+	begin(&c);
+	fill(64);
+	ck_assert_uint_eq(atomic_u32_load_relaxed(&scavenger.runs), 1);
+	drop(32);
+	collect_only();
+	await_stretch();
 	heap_healthy();
 	must(rt_fini());
 }
