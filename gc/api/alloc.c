@@ -407,18 +407,11 @@ size_t rt_good_size_of(int kind, size_t n)
 void *rt_stack_alloc(size_t n)
 {
 	rt_thread *t = rt_thread_tls;
-	const uint64_t attachments = door_attachments;
 
 	if (!base_is_pow2(n) || n < STACKALLOC_MIN || n > arena.reserved ||
 	    !door_supplying(t))
 		return NULL;
-	safepoint_poll(t);
-	if (handlers_warn_pending() && !door_stayed(t, attachments))
-		return NULL;
-	supply_collect_due(t->p, n);
-	if (handlers_tell_notices() && !door_stayed(t, attachments))
-		return NULL;
-	return supply_stack(t->mc, n);
+	return supply_stack(t, n);
 }
 
 int rt_stack_free(void *p, size_t n)

@@ -3,21 +3,16 @@
 
 #include "runtime/os/settings.h"
 #include "runtime/os/gauge.h"
-#include "runtime/world/safepoint.h"
-#include "runtime/world/gcstats.h"
 #include "runtime/pages/arena.h"
-#include "runtime/spans/scavenge.h"
-#include "runtime/spans/stackalloc.h"
 #include "gc/cycle/pacer.h"
 #include "gc/cycle/release.h"
-#include "gc/cycle/gctrace.h"
 #include "gc/cycle/scavenger.h"
 #include "gc/host/door.h"
 #include "gc/host/handlers.h"
 #include "gc/host/slices.h"
-#include "gc/host/visit.h"
 #include "gc/host/finalize.h"
 #include "gc/host/supply.h"
+#include "gc/host/releaseall.h"
 
 int rt_gc(void)
 {
@@ -113,44 +108,16 @@ int rt_adjust_external(int64_t delta)
 	return RT_OK;
 }
 
-// flush_caches flushes the pages, spans and stacks that threads keep for
-// themselves, so that they can be released.
-static void flush_caches(void)
-{
-	struct visit v = visit_enter(RT_STOP_UNKNOWN);
-
-	stackalloc_flush_all(v.p);
-	mcache_flush_pages_all();
-	visit_leave(&v);
-	mcache_release_kept();
-}
-
 int rt_free_os_memory(void)
 {
 	int error = rt_gc();
-	struct rt_proc *p = proc_self();
-	struct scavenge_pass pass = scavenge_begin(true);
-	uint64_t released = 0;
-	uint32_t chunk = 0;
 
 	// A handler of the host may have run.
 	if (!error)
 		error = door_blocking(false);
-	if (error)
-		return error;
-	flush_caches();
-	while (!pass.over) {
-		uint64_t n = scavenge_range(p, &pass, SCAVENGE_STEP);
-
-		// At a poll another thread may collect.
-		gcstats_forced(n);
-		released += n;
-		safepoint_poll(rt_thread_tls);
-	}
-	while (scavenge_tables(&chunk))
-		safepoint_poll(rt_thread_tls);
-	gctrace_forced(p, released);
-	return RT_OK;
+	if (!error)
+		releaseall(proc_self());
+	return error;
 }
 
 // ---- handlers ----

@@ -21,9 +21,7 @@ int rt_stop_the_world(int reason)
 	error = door_blocking(false);
 	if (error)
 		return error;
-	stw_acquire(proc_self());
-	stw_stop(proc_self(), reason);
-	mcache_disable_runs(rt_thread_tls->mc);
+	visit_begin(reason);
 	return RT_OK;
 }
 
@@ -35,7 +33,6 @@ int rt_start_the_world(rt_stop_times *times)
 		return RT_ESTATE;
 	if (!door_stopper() || door_collecting() || visit_walking())
 		return door_answer(RT_EPERM);
-	mcache_enable_runs(rt_thread_tls->mc);
 	visit_end(&t);
 	if (times)
 		*times = t;

@@ -360,7 +360,9 @@ static RT_NOINLINE void end_sweep(void)
 		scavenger_advise();
 }
 
-// do_due does what is due.
+// do_due sweeps, collects, and calls the library's thread, as far as that is
+// due.  Then it releases pages if mapping more bytes would exceed the memory
+// limit.
 static RT_NOINLINE void do_due(struct rt_proc *p, size_t more)
 {
 	uint64_t now;
@@ -378,16 +380,15 @@ static RT_NOINLINE void do_due(struct rt_proc *p, size_t more)
 		keep_limit(p, more);
 }
 
-// Each allocation that needs a span comes here.  In most cases nothing is due,
-// and no function is called.
-void supply_collect_due(struct rt_proc *p, size_t more)
+// is_due tells whether do_due may have something to do.  Each allocation that
+// needs a span asks.
+RT_INLINE bool is_due(size_t more)
 {
 	uint64_t now = used();
 
-	if (RT_UNLIKELY(swept_unfinished() || pacer_due(now) ||
-			scavenger_grown(now + more) || ahead_due() ||
-			release_due(more)))
-		do_due(p, more);
+	return RT_UNLIKELY(swept_unfinished() || pacer_due(now) ||
+			   scavenger_grown(now + more) || ahead_due() ||
+			   release_due(more));
 }
 
 void supply_adjust_external(struct rt_mcache *mc, int64_t delta)
@@ -409,12 +410,16 @@ static bool stress_due(void)
 	       atomic_u64_add_relaxed(&stress_count, 1) % n == 0;
 }
 
-void supply_collect_before_object(struct rt_proc *p, size_t n)
+// before_object does what is due before an object of n bytes is allocated.  If
+// gcstress says that this allocation collects, it only collects.
+RT_INLINE void before_object(struct rt_proc *p, size_t n)
 {
+	size_t more = n < LARGE ? 0 : n;
+
 	if (stress_due())
 		supply_collect(p, ASK_STRESS);
-	else
-		supply_collect_due(p, n < LARGE ? 0 : n);
+	else if (is_due(more))
+		do_due(p, more);
 }
 
 // ---- when memory runs out ----
@@ -533,7 +538,7 @@ void *supply_request(struct rt_thread *t, struct want *w)
 			return NULL;
 		w->dry = false; // the handler may have allocated
 	}
-	supply_collect_before_object(t->p, w->n);
+	before_object(t->p, w->n);
 	if (handlers_tell_notices()) {
 		if (!door_stayed(t, attachments))
 			return NULL;
@@ -606,7 +611,7 @@ static RT_NOINLINE void sweep_for_stack(struct rt_mcache *mc, size_t n)
 	}
 }
 
-void *supply_stack(struct rt_mcache *mc, size_t n)
+static void *take_stack(struct rt_mcache *mc, size_t n)
 {
 	struct want w = {.n = n, .stack = true};
 	bool over = swept_over();
@@ -618,4 +623,19 @@ void *supply_stack(struct rt_mcache *mc, size_t n)
 	if (!v && !over)
 		v = take_swept(mc, &w);
 	return v ? v : take_short(mc, &w);
+}
+
+void *supply_stack(struct rt_thread *t, size_t n)
+{
+	const uint64_t attachments = door_attachments;
+
+	RT_ASSERT(t == rt_thread_tls);
+	safepoint_poll(t);
+	if (handlers_warn_pending() && !door_stayed(t, attachments))
+		return NULL;
+	if (is_due(n))
+		do_due(t->p, n);
+	if (handlers_tell_notices() && !door_stayed(t, attachments))
+		return NULL;
+	return take_stack(t->mc, n);
 }

@@ -55,9 +55,10 @@ RT_GLOBAL uint64_t supply_zerobase;
 // handler.  It changes w->dry.
 void *supply_object(struct rt_mcache *mc, struct want *w);
 
-// supply_stack returns a stack of n bytes, or NULL in the same cases.  n must
-// be as for stackalloc.
-void *supply_stack(struct rt_mcache *mc, size_t n);
+// supply_stack allocates a stack of n bytes, which must be as for stackalloc. t
+// must be the calling thread's, which may allocate.  Returns NULL as
+// supply_object does, or if a handler of the host has detached the thread.
+void *supply_stack(struct rt_thread *t, size_t n);
 
 // supply_class returns the class of a small object of n bytes.  Unless classes
 // are Go's, the class of 8 bytes is only for objects without pointers, which
@@ -94,13 +95,6 @@ RT_INLINE bool supply_is_tiny(unsigned kind, size_t n)
 // supply_collect returns when a collection that began after the call is over.
 // p must be the calling thread's P.
 void supply_collect(struct rt_proc *p, enum ask_cause cause);
-
-// supply_collect_due runs a collection if one is due.  Then it releases pages
-// if mapping more bytes would exceed the memory limit.
-// supply_collect_before_object does the same for an object of n bytes.  But if
-// gcstress says that this allocation collects, it only collects.
-void supply_collect_due(struct rt_proc *p, size_t more);
-void supply_collect_before_object(struct rt_proc *p, size_t n);
 
 // supply_adjust_external counts bytes that objects own outside the heap.  If
 // more of them make a collection due, the thread of mc, which must be the

@@ -72,9 +72,19 @@ void visit_leave(const struct visit *v)
 	start(v->p, v->reason, &times);
 }
 
+void visit_begin(int reason)
+{
+	struct rt_proc *p = proc_self();
+
+	stw_acquire(p);
+	stw_stop(p, reason);
+	mcache_disable_runs(rt_thread_tls->mc);
+}
+
 void visit_end(struct rt_stop_times *times)
 {
 	walking = false;
+	mcache_enable_runs(rt_thread_tls->mc);
 	start(proc_self(), stw_reason(), times);
 }
 

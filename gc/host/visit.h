@@ -27,8 +27,11 @@ void visit_leave(const struct visit *v);
 // leaves in between, the stop lasts longer.
 struct visit visit_enter_swept(int reason);
 
-// visit_end ends the calling thread's own stop as visit_leave does, even inside
-// a walk, and fills *times.
+// visit_begin stops the world for the host until visit_end.  The calling thread
+// must be attached, outside a blocking region, and it allocates nothing
+// meanwhile.  visit_end ends the calling thread's own stop as visit_leave does,
+// even inside a walk, and fills *times.
+void visit_begin(int reason);
 void visit_end(struct rt_stop_times *times);
 
 // visit_report keeps a text for the warn handler until the stop has ended.  Of

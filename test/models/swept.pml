@@ -458,7 +458,7 @@ inline take_swept(me, nogc, took, last, seen)
 	atomic { over = false; all = false; was_left = 0 }
 }
 
-// C: supply_request, supply_collect_due, end_sweep
+// C: supply_request, do_due, end_sweep
 // in: take_swept
 proctype Host(byte me)
 {
