@@ -272,11 +272,21 @@ RT_API int rt_set_oom_handler(rt_oom_fn *fn, void *arg);
  * - what the system refused, when a function returns RT_ENOTSUP;
  * - what rt_config.tracecheck finds, one line in each call.
  *
- * fn runs with the world started and no lock held, on the thread that found the
- * problem.  What tracecheck found may be told on any thread that allocates or
- * collects.  But only one thread at a time tells it, so fn must return.  fn may
- * do what its thread may do at that place.  By default there is none; then the
- * lines of tracecheck are written to stderr.
+ * fn runs inside a function of the library that a thread of the host has
+ * called, with the world running and no lock held.  That function is one that
+ * allocates or collects, rt_init, one that attaches a thread, adds roots or
+ * registers a stack, or rt_read_memstats.  In the caller's own stop
+ * rt_read_memstats leaves it to rt_start_the_world.  Its thread need not be the
+ * one that caused the problem.  Threads of the library never call fn, unless
+ * rt_config.gc_thread_start reads statistics.
+ *
+ * In most cases the thread is attached and outside a blocking region.  Then fn
+ * may call every function that such a thread may call.  But the thread is not
+ * attached when rt_init or a function that attaches has failed, and it may be
+ * unattached or inside a region when it reads statistics.  A function that fn
+ * calls may call fn again.  fn must return, because only one thread at a time
+ * tells what tracecheck found.  By default there is no handler; then the lines
+ * of tracecheck are written to stderr.
  *
  * Returns 0, or RT_EBUSY (own stop).
  *

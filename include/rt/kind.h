@@ -213,9 +213,9 @@ enum rt_layout {
  * What else holds for the objects of a kind.  The flags are or-ed.
  *
  * RT_KIND_SERIAL: trace callbacks run on the thread that collects, one after
- * another.  That may be a thread of the library (rt_config.gc_period_s).  A
- * host without thread-safe callbacks sets it in all its kinds; then no two
- * callbacks run at the same time.
+ * another.  That may be the background thread (rt_config.gc_period_s).  A host
+ * without thread-safe callbacks sets it in all its kinds; then no two callbacks
+ * run at the same time.
  *
  * RT_KIND_ONCE: rt_trace_first works in trace callbacks.
  *

@@ -111,10 +111,10 @@ RT_API int rt_roots_remove(void *lo, void *hi);
  *  - It is called in each collection, with the world stopped, by the thread
  *    that collects, before any stack is read.  Callbacks are called one after
  *    another, in no particular order.  Any attached thread may be the one that
- *    collects, or a thread of the library (rt_config.gc_period_s), so the
+ *    collects, or the background thread (rt_config.gc_period_s), so the
  *    callback must not use a thread-local variable of the host.  It runs on the
- *    stack of that thread, and rt_thread_self returns NULL on one of the
- *    library.  rt_trace_fn says what a thread of the library has room for.
+ *    stack of that thread, and rt_thread_self returns NULL on the background
+ *    thread.  rt_trace_fn says what a thread of the library has room for.
  *  - It may be called again later in the same stop, if the system refuses
  *    memory, and outside of marking (rt_config.checkmark).  It must then tell
  *    the same references.
@@ -159,7 +159,9 @@ RT_API int rt_roots_add_fn(rt_roots_fn *fn, void *arg, const char *name);
  * caller has stopped the world or is in a callback of a collection, or
  * RT_ESTATE if there is no heap.
  *
- * Any thread, as rt_roots_remove.
+ * Any thread, attached or not, even inside a blocking region.  If the caller is
+ * not attached, or is inside a region, the call blocks while the world is
+ * stopped.  Does not collect or poll.
  */
 RT_API int rt_roots_remove_fn(rt_roots_fn *fn, void *arg);
 
