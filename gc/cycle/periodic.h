@@ -1,4 +1,4 @@
-// periodic.h - a collection by the library's thread when there was none for
+// periodic.h - a collection by the background thread when there was none for
 // long.
 //
 // Go: forcegcperiod, forcegchelper (proc.go), gcTriggerTime (mgc.go).

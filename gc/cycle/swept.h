@@ -3,7 +3,7 @@
 // Go: deductSweepCredit (mgcsweep.go), mheap.reclaim (mheap.go).
 //
 // A cycle that does not sweep in its stop leaves all chunks unswept.  The
-// library's thread sweeps them (scavenger.h), and so do threads that would
+// background thread sweeps them (scavenger.h), and so do threads that would
 // otherwise take more memory, in slices of a chunk:
 //
 //   - a refill whose set of spans is empty sweeps one;
@@ -47,7 +47,7 @@ struct swept {
 	// Huge pages are chosen when the sweep has ended and the work buffers
 	// are freed.  This is how many of the two are still to come.
 	atomic_u32 before_choice;
-	// 1: huge pages are wanted, and no helper was called; 2: the library's
+	// 1: huge pages are wanted, and no helper was called; 2: the background
 	// thread knows.
 	atomic_u32 advise;
 	atomic_u32 sleepers; // threads in swept_await
@@ -74,7 +74,7 @@ uint64_t swept_takes_ns(void);
 void swept_started(uint64_t now);
 
 // swept_slice sweeps the lowest chunk, for a thread of the host.
-// swept_slice_down sweeps some of the highest, for the library's thread.  If
+// swept_slice_down sweeps some of the highest, for the background thread.  If
 // none is left they do what follows the last one (swept_end).  They return
 // false if there was none to take.  p must be the calling thread's P.
 bool swept_slice(struct rt_proc *p);
@@ -111,7 +111,7 @@ RT_INLINE bool swept_over(void)
 
 // swept_take_advice tells whether the caller has to call worker_advise: huge
 // pages are wanted, and no helper was there to call.  swept_pass_advice tells
-// whether the caller has to wake the library's thread for that.
+// whether the caller has to wake the background thread for that.
 bool swept_take_advice(void);
 bool swept_pass_advice(void);
 

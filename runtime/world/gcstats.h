@@ -81,7 +81,7 @@ enum { GCSTATS_GC = 0, GCSTATS_OTHER = 1 }; // reasons of a stop
 
 // The threads that release pages or sweep beside the others.  ASSIST are
 // threads of the host, in most cases because they are about to allocate;
-// BACKGROUND is the library's thread.
+// BACKGROUND is the background thread.
 enum gcstats_worker { GCSTATS_ASSIST, GCSTATS_BACKGROUND };
 
 // What sweeping beside the threads took, in ns.  It is all words.
