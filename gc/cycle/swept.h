@@ -10,12 +10,12 @@
 //   - a large allocation sweeps until as many pages were freed as it takes, or
 //     none is left;
 //   - before the heap grows, no chunk is left that no thread has taken;
-//   - before the memory limit has pages released, and before the next
-//     collection, all is swept, by the thread that finds it due.
+//   - the thread that finds a collection due, or a release of pages for the
+//     memory limit, sweeps all chunks first.
 //
 // Between two slices the thread may be stopped.  Sweeping keeps up with
-// allocation by itself, so there is no credit as in Go: a thread gets memory
-// without sweeping only as long as a set has spans or pages are free.
+// allocation by itself, so there is no credit as in Go: a thread sweeps before
+// it gets memory, unless a set still has a span for it or there are free pages.
 //
 // One thread that finds all chunks swept does what follows the last chunk.  It
 // raises the scavenger's generation, because what the sweep has freed was in

@@ -94,8 +94,8 @@ RT_API int rt_set_heap_min(size_t bytes, size_t *old);
  * warn handler is told when a collection leaves more than the limit.  It is
  * told again only after a collection has left less, or the limit was set.
  *
- * The goal changes at once, by what the last collection found.  If the new
- * limit is lower, the next allocations collect and release.
+ * The goal changes at once: it is computed anew from what the last collection
+ * found.  If the new limit is lower, the next allocations collect and release.
  * rt_set_memory_limit sets *old to the previous limit; old may be NULL.
  *
  * Returns 0, or RT_EINVAL (below 0), RT_EPERM (not attached), RT_EBUSY (own
@@ -147,12 +147,12 @@ RT_API int rt_set_memory_limit(int64_t bytes, int64_t *old);
  *   has taken ahead may still be used.  Every other page is refused until
  *   collections and rt_free have freed enough.
  *
- * The limit counts at once, for all threads.  The goal changes at once as well,
- * to what the last collection found says (rt_config.heap_headroom), and if it
- * is passed, the next allocation for which its thread's cache has no room
- * collects.  rt_set_heap_max sets *old to the
- * previous limit, or to the bytes of address space if there was none, so *old
- * can be set again; old may be NULL.
+ * The limit counts at once, for all threads.  The goal changes at once as well:
+ * it is computed anew from what the last collection found
+ * (rt_config.heap_headroom).  If it is passed already, the next allocation for
+ * which its thread's cache has no room collects.  rt_set_heap_max sets *old to
+ * the previous limit, or to the bytes of address space if there was none, so
+ * *old can be set again; old may be NULL.
  *
  * Returns 0, or RT_EPERM (not attached), RT_EBUSY (own stop), RT_ESTATE (inside
  * a blocking region; no heap); then nothing changes, and *old is untouched.

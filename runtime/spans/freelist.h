@@ -9,7 +9,7 @@
 // slots looks before it takes another span.  So memory circulates between a
 // thread that allocates and one that frees.
 //
-// Every flush of all caches, which is in a stop, frees the slots on the lists.
+// A flush of all caches happens in a stop, and frees the slots on the lists.
 // So all lists are empty at marking, and an exact read of statistics is exact.
 //
 // In a listed slot, word 0 is the link, and word 1 is the seal: the address of

@@ -51,11 +51,11 @@ struct cpustats_interval {
 // it becomes negative.
 void cpustats_add(struct cpustats *c, const struct cpustats_interval *i);
 
-// cpustats_follow brings *c to the time of *exact.  No class falls, and total
-// becomes that of *exact if that is more.  A class that is ahead of *exact
-// stays as it is until *exact has caught up; classes that are behind share the
-// new time.  So the identities hold, and *c becomes *exact as soon as no class
-// is ahead.  It is pure arithmetic.
+// cpustats_follow advances *c, the sums that were told last, to the newer
+// *exact.  No class falls, and total becomes that of *exact if that is more.  A
+// class that is ahead of *exact stays as it is until *exact has caught up;
+// classes that are behind share the new time.  So the identities hold, and *c
+// becomes *exact as soon as no class is ahead.  It is pure arithmetic.
 void cpustats_follow(struct cpustats *c, const struct cpustats *exact);
 
 // cpustats_check returns NULL if the identities hold and what this version does
