@@ -33,10 +33,10 @@ struct ahead {
 // ahead_wanted tells whether memory may have to be brought in.
 bool ahead_wanted(void);
 
-// ahead_bytes returns how many bytes of free pages are to have memory when so
-// many bytes are used (pacer_used) of a heap with that goal: a thirty-second of
-// what is used, and no more than is left to the goal.  It returns 0 if that is
-// below 1 MiB, which is not worth a call.
+// ahead_bytes returns how many bytes of free pages are to have memory: a
+// thirty-second of used (pacer_used), at most AHEAD_MOST, and no more than used
+// is below goal.  It returns 0 if that is below 1 MiB, which is not worth a
+// call.
 uint64_t ahead_bytes(uint64_t used, uint64_t goal);
 
 // ahead_init waits for the first call.

@@ -13,9 +13,9 @@
 //   - the thread that finds a collection due, or a release of pages for the
 //     memory limit, sweeps all chunks first.
 //
-// Between two slices the thread may be stopped.  Sweeping keeps up with
-// allocation by itself, so there is no credit as in Go: a thread sweeps before
-// it gets memory, unless a set still has a span for it or there are free pages.
+// Between two slices the thread may be stopped.  A thread sweeps before it gets
+// memory, unless a set still has a span for it or there are free pages.  So
+// sweeping keeps up with allocation by itself, without Go's credit.
 //
 // One thread that finds all chunks swept does what follows the last chunk.  It
 // raises the scavenger's generation, because what the sweep has freed was in

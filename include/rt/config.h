@@ -91,7 +91,7 @@ typedef struct rt_config {
 	 * When less is alive than before, the goal falls in steps, because the
 	 * heap still has the memory.  Each collection that the host did not
 	 * request lowers it by at least an eighth of its distance to the
-	 * formula, and to no more than live + the free pages that are not
+	 * formula.  The goal is then at most live + the free pages that are not
 	 * released, but never below the formula.  rt_gc, rt_free_os_memory,
 	 * rt_set_gc_percent, rt_set_heap_min, rt_set_memory_limit and
 	 * rt_set_heap_max set it to the formula at once.
@@ -163,10 +163,10 @@ typedef struct rt_config {
 
 	/*
 	 * 1: a word on a stack or in a register that equals the end of an
-	 * object keeps that object, because a compiler may keep only such an
-	 * address of an array that a loop runs through.  0: it does not, for
-	 * hosts that hold the beginning of each object as well.  With 1 the
-	 * object below another one may be kept for no reason.  Default 1.
+	 * object keeps that object.  In a loop through an array, a compiler may
+	 * keep only such an address of the array.  0: it does not, for hosts
+	 * that hold the beginning of each object as well.  With 1 the object
+	 * below another one may be kept for no reason.  Default 1.
 	 */
 	uint8_t past_end;
 
@@ -207,12 +207,12 @@ typedef struct rt_config {
 	 * ahead of use.
 	 * 2: as 1, and the background thread brings in more while threads use
 	 * much fresh memory, more than 4 MiB in a tenth of a second.  So an
-	 * allocation rarely waits for the system to clear pages.  At any time a
-	 * thirty-second of what counts for the heap goal lies ahead, at most 8
-	 * MiB, and no more than may be allocated before the next collection or
-	 * than the memory limit leaves.  The background thread is made for
-	 * this, if not before, when 32 MiB count for the goal, even if scavenge
-	 * is 0.  With gc_threads 0 it is as 1.
+	 * allocation rarely waits for the system to clear pages.  The memory
+	 * ahead is a thirty-second of what counts for the heap goal, at most 8
+	 * MiB.  It is no more than may be allocated before the next collection,
+	 * and no more than the memory limit leaves.  The background thread is
+	 * made for this, if not before, when 32 MiB count for the goal, even if
+	 * scavenge is 0.  With gc_threads 0 it is as 1.
 	 *
 	 * What lies ahead counts in heap_idle and not in heap_released.  The
 	 * system takes it from the memory next to the processor that brings it
@@ -296,11 +296,12 @@ typedef struct rt_config {
 	 * word.
 	 *
 	 * A compiler may also keep a value in a form that is neither the value
-	 * nor the address: shifted or masked as a step between the two, in two
-	 * halves, or only in a vector register that a call does not save.  The
-	 * collector does not see such an object.  A host that decodes a value
-	 * and goes on to use the object must therefore call rt_keep_alive with
-	 * its address after the last use, as for a plain pointer.
+	 * nor the address.  It may be shifted or masked, as a step between the
+	 * two.  It may be in two halves, or only in a vector register that a
+	 * call does not save.  The collector does not see such an object.  A
+	 * host that decodes a value and goes on to use the object must
+	 * therefore call rt_keep_alive with its address after the last use, as
+	 * for a plain pointer.
 	 */
 	const rt_value_format *stack_format;
 
@@ -415,16 +416,17 @@ typedef struct rt_config {
 	uint8_t scavenge;
 
 	/*
-	 * Seconds after which the host counts as idle, 0 to 255, if in that
-	 * time it has not collected, and its objects have not become more or
-	 * less by 1 percent of the heap goal.  What it allocates and frees by
-	 * hand in that time does not count.  Then the background thread
-	 * releases all free pages, with 5 percent of processor time, including
-	 * those that threads in blocking regions have set aside.  A thread that
-	 * leaves its region meanwhile may wait for some microseconds.
-	 * Allocations without a collection may be noticed only when that time
-	 * is over; then it begins again.  0: the host never counts as idle.
-	 * idle_s has no effect while scavenge or gc_threads is 0.  Default 5.
+	 * Seconds after which the host counts as idle, 0 to 255.  It is idle if
+	 * in that time it has not collected, and its objects have grown or
+	 * shrunk by at most 1 percent of the heap goal.  What it allocates and
+	 * frees by hand in that time does not count.  Then the background
+	 * thread releases all free pages, with 5 percent of processor time,
+	 * including those that threads in blocking regions have set aside.  A
+	 * thread that leaves its region meanwhile may wait for some
+	 * microseconds.  Allocations without a collection may be noticed only
+	 * when that time is over; then it begins again.  0: the host never
+	 * counts as idle.  idle_s has no effect while scavenge or gc_threads is
+	 * 0.  Default 5.
 	 */
 	uint8_t idle_s;
 

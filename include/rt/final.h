@@ -35,9 +35,9 @@ extern "C" {
  * objects is free.  Where objects that rt_drop_now has dropped lie beside them,
  * a later collection frees the memory instead.  Objects that die meanwhile
  * belong to the next batch.  A host that never runs destructors never gets the
- * memory of dead objects back.  The warn handler is told, once in the life of a
- * heap, when the objects that have waited since an earlier collection exceed
- * half of the live heap, or of rt_config.heap_min if that is more.
+ * memory of dead objects back.  The warn handler is told once in the life of a
+ * heap: when the objects that have waited since an earlier collection exceed
+ * half of the live heap, and half of rt_config.heap_min.
  *
  * Dead objects count as allocated in all statistics until they are freed, but
  * not as alive (rt_heap_live).  Their bytes do not hasten the next collection,
@@ -70,9 +70,9 @@ enum rt_finalize_mode { RT_FINALIZE_MANUAL, RT_FINALIZE_POLL };
 
 /*
  * A ready callback is told what rt_finalizers_ready returns, soon after a
- * collection that has found dead objects.  That is at the end of an rt_gc (the
- * one that ran the collection, or the next), or in the next allocation of any
- * thread whose cache has no room for it, whichever comes first.  The callback
+ * collection that has found dead objects.  It runs at the first of these: the
+ * end of the rt_gc that ran the collection, the end of the next rt_gc, and the
+ * next allocation for which the cache of its thread has no room.  The callback
  * runs with the world running and no lock held.  It may wake another thread, or
  * note that it is time for rt_run_finalizers.  It must not run destructors
  * itself: rt_run_finalizers returns 0 in it, rt_drop_now returns RT_EBUSY, and

@@ -118,11 +118,11 @@ RT_API int rt_roots_remove(void *lo, void *hi);
  *  - It may be called again later in the same stop, if the system refuses
  *    memory, and outside of marking (rt_config.checkmark).  It must then tell
  *    the same references.
- *  - It must not allocate, block, poll, leave by longjmp or by an exception, or
- *    take a lock that a thread may hold where it polls or blocks, or when it
- *    ends a blocking region.  Of this library it may
- *    call the functions of rt/trace.h, rt_trace_stack, and rt_size, rt_base,
- *    rt_is_heap and rt_kind_of, and those of rt/stack.h that say so.
+ *  - It must not allocate, block, poll, or leave by longjmp or by an exception.
+ *    It must not take a lock that a thread may hold where it polls or blocks,
+ *    or when it ends a blocking region.  Of this library it may call the
+ *    functions of rt/trace.h, rt_trace_stack, and rt_size, rt_base, rt_is_heap
+ *    and rt_kind_of, and those of rt/stack.h that say so.
  *  - It may change memory of the host.  But it must not clear the unused part
  *    of a value stack if a thread may still read that part.  For example, a
  *    host that pops a frame, allocates, and then copies the frame's variables

@@ -225,10 +225,10 @@ RT_API void *rt_call_blocking(void *(*fn)(void *), void *arg);
  * computes for long without allocating must call it in its loops, every few
  * microseconds.  It costs two tests if no stop is requested.
  *
- * While the library has no thread (gc_threads 0, or the system refuses one),
+ * If there is no background thread (gc_threads 0, or the system refuses one),
  * and something is left to sweep (rt_config.sweep), each call also sweeps one
- * part of the heap, at most 4 MiB, which takes 10 to 50 microseconds.  A stop
- * waits for that.
+ * part of the heap.  That is at most 4 MiB, and takes 10 to 50 microseconds.  A
+ * stop waits for that.
  *
  * Any thread.  It does nothing on a thread that is not attached, inside a
  * blocking region or a no-GC stretch, and in the caller's own stop.  Blocks and
