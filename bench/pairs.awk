@@ -1,5 +1,6 @@
 # pairs.awk - the table of pairs, from lines of row, setting, processor seconds,
-# KiB, collections and checksum.
+# KiB, collections and checksum.  The table has a line for each setting of each
+# row.
 #
 # The processor time of rtheap at another peak is interpolated, in logarithms,
 # between the two settings of rtheap around that peak.  Above the peaks of all
@@ -98,15 +99,16 @@ function cpu_at(r, p, i, x, below, above, xb, xa, f)
 		f * log(median(cpu, r SUBSEP setting[above])))
 }
 
-function pair(r, s, key)
+# took returns what a setting took: seconds, MiB, collections.
+function took(r, s, key)
 {
 	key = r SUBSEP s
-	return sprintf("%.3f ±%.0f%% %.1f %d", median(cpu, key),
+	return sprintf("%.3f ±%.0f%% | %.1f | %d", median(cpu, key),
 		spread(cpu, key), median(kib, key) / 1024,
 		median(collections, key))
 }
 
-# against returns the two columns of rtheap over setting i.
+# against returns the last two cells: rtheap over setting i.
 function against(r, i, key, c, m, a)
 {
 	key = r SUBSEP setting[i]
@@ -119,49 +121,37 @@ function against(r, i, key, c, m, a)
 		equal[i] += log(a)
 		count[i]++
 	}
-	return sprintf(" %.2f %.2f%s | %s |", c, m,
+	return sprintf("%.2f %.2f%s | %s", c, m,
 		c > 1 && m > 1 ? " worse" : "",
 		a ? sprintf("%.2f", a) : sprintf("peak x %.2f",
 			least(r) / median(kib, key)))
 }
 
-function head(i, line, rule)
+function mean(i)
 {
-	line = "| row |"
-	rule = "|---|"
-	for (i = 1; i <= nsettings; i++) {
-		line = line " " setting[i] " |"
-		rule = rule "---|"
-	}
-	for (i = 1; i <= nsettings; i++)
-		if (!ours(i)) {
-			line = line " over " setting[i] " | at its peak |"
-			rule = rule "---|---|"
-		}
-	print line "\n" rule
+	return sprintf("%.2f %.2f | %s",
+		exp(times[i] / nrows), exp(peaks[i] / nrows),
+		count[i] ? sprintf("%.2f of %d",
+			exp(equal[i] / count[i]), count[i]) : "-")
+}
+
+# line prints a line of the table; only the first of a row has its name.
+function line(name, i, cells)
+{
+	print "| " (name == named ? "" : name) " | " setting[i] " | " cells " |"
+	named = name
 }
 
 END {
-	head()
-	for (k = 1; k <= nrows; k++) {
-		r = row[k]
-		line = "| " r " |"
+	print "| row | setting | cpu, s | peak, MiB | collections |" \
+		" rtheap over it | at its peak |"
+	print "|---|---|---:|---:|---:|---|---|"
+	for (k = 1; k <= nrows; k++)
 		for (i = 1; i <= nsettings; i++)
-			line = line " " pair(r, setting[i]) " |"
-		for (i = 1; i <= nsettings; i++)
-			if (!ours(i))
-				line = line against(r, i)
-		print line
-	}
-	line = "| geometric mean |"
-	for (i = 1; i <= nsettings; i++)
-		line = line " |"
+			line(row[k], i, took(row[k], setting[i]) " | " \
+				(ours(i) ? "- | -" : against(row[k], i)))
 	for (i = 1; i <= nsettings; i++)
 		if (!ours(i))
-			line = line sprintf(" %.2f %.2f | %s |",
-				exp(times[i] / nrows), exp(peaks[i] / nrows),
-				count[i] ? sprintf("%.2f of %d",
-					exp(equal[i] / count[i]), count[i]) : "-")
-	print line
+			line("geometric mean", i, "- | - | - | " mean(i))
 	exit failed
 }

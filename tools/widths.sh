@@ -3,8 +3,7 @@
 # source in C or C++ more than 80, with tabs of 8.  No cell of a table in doc or
 # README.md has more than 25 words: what needs more is a paragraph.
 #
-# The rows of the tables that benches write into doc/speed.md may have more
-# columns: they are between marks such as <!-- bench-peers -->.
+# The large tables in doc/peers, which a bench writes, may have more columns.
 #
 # usage: srcdir=DIR tools/widths.sh
 set -u
@@ -19,9 +18,6 @@ wider() {
 	columns=$1
 	shift
 	awk -v columns="$columns" '
-	FNR == 1 { table = 0 }
-	/^<!-- bench-/ { table = FILENAME ~ /speed\.md$/ }
-	/^<!-- end of bench-/ { table = 0 }
 	{
 		width = 0
 		n = split($0, part, "\t")
@@ -32,7 +28,7 @@ wider() {
 				width += 8 - width % 8
 		}
 	}
-	width > columns && !(table && /^\|/) {
+	width > columns {
 		print "  " FILENAME ":" FNR ": " width
 		wide++
 	}

@@ -1,10 +1,10 @@
-// small.c - what the library's thread and the records of collections take in a
+// small.c - what the background thread and the records of collections take in a
 // small program.
 //
 // usage: small COLLECTIONS
 //
 // The program allocates one object, reads what is resident, and collects so
-// many times.  With sweep 2 the first collection makes the library's thread,
+// many times.  With sweep 2 the first collection makes the background thread,
 // with sweep 0 there is none.  After 256 collections all records are in use.
 //
 // The value is by how many KiB the resident memory has grown in all of them.

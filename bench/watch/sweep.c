@@ -18,7 +18,7 @@
 // - collections; the median and the longest pause, and the median of its sweep
 // - shares of CPU time in percent: of sweeping in the stops (by the thread that
 //   collects); of sweeping beside the threads, by all of them; and of the
-//   library's thread, whatever it does
+//   background thread, whatever it does
 // - the time that all but one in ten thousand replacements do not exceed, and
 //   the longest, less the pauses in them: cold, from the first allocation until
 //   as much was replaced as lives, and warm, after that
@@ -174,7 +174,7 @@ static void figures(const char *name, const struct latency *l, size_t n)
 	peer_figure(text, (double)l->longest / 1e3);
 }
 
-// thread_cpu returns the CPU seconds of the library's thread, or 0.
+// thread_cpu returns the CPU seconds of the background thread, or 0.
 static double thread_cpu(void)
 {
 	DIR *tasks = opendir("/proc/self/task");
@@ -207,7 +207,7 @@ static double thread_cpu(void)
 	return seconds;
 }
 
-// beside_cpu returns the CPU seconds of sweeping after stops: of the library's
+// beside_cpu returns the CPU seconds of sweeping after stops: of the background
 // thread, and of threads that allocate.
 static double beside_cpu(void)
 {

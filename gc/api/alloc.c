@@ -16,9 +16,9 @@
 #include "gc/host/supply.h"
 #include "gc/host/registry.h"
 
-// alloc_checked allocates what the current run does not hold.  row is the
-// number of a row of runs or of a registered kind; no number is both.  dry is
-// the field of struct want.
+// alloc_checked allocates an object for which the current run has no slot.  row
+// is the number of a row of runs or of a registered kind; no number is both.
+// dry is the field of struct want.
 static RT_NOINLINE void *alloc_checked(rt_thread *t, unsigned row, size_t n,
 				       bool dry)
 {
@@ -74,8 +74,9 @@ RT_INLINE struct mcache_slot *slot_for(const rt_thread *t, unsigned i, size_t n)
 	return n <= slot->size ? slot : NULL;
 }
 
-// alloc_dry allocates what the cache does not have either.  It is not inline,
-// because that would cost each next run an instruction.
+// alloc_dry allocates an object for which the thread's cache has no slot
+// either.  It is not inline, because that would cost each next run an
+// instruction.
 static RT_NOINLINE void *alloc_dry(rt_thread *t, unsigned i, size_t n)
 {
 	return alloc_checked(t, i / RT_RUN_CLASSES, n, true);

@@ -56,7 +56,8 @@ static struct need look(void)
 	return n;
 }
 
-// await makes a call due after a chunk of scavenged pages, if any is wanted.
+// await makes a call due when a chunk of scavenged pages was taken, if memory
+// ahead of need is wanted at all.
 static void await(void)
 {
 	mheap_await_taken(ahead_wanted() ? RT_CHUNK_PAGES : 0, false);

@@ -1,15 +1,15 @@
-// ahead.h - how much memory the library's thread brings in before it is needed.
+// ahead.h - how much memory the background thread brings in ahead of need.
 //
 // Go has none of this.  The first use of a page costs a fault, and the system
 // clears the page.  A thread that allocates fresh memory pays that itself, page
 // by page or up to 128 KiB at once (mheap.c).  While threads take much fresh
-// memory, the library's thread (scavenger.h) pays for them.
+// memory, the background thread (scavenger.h) pays for them.
 //
-// A thread that allocates calls the library's thread when a chunk of scavenged
-// pages was taken.  If the call before came within 100 ms, the library's thread
-// brings in memory until there are so many bytes of free pages with memory
-// (ahead_bytes).  If need be, it makes the heap longer.  The next call then
-// comes when half as many pages were taken, of any kind.  It comes after a
+// A thread that allocates calls the background thread when a chunk of scavenged
+// pages was taken.  If the call before came within 100 ms, the background
+// thread brings in memory until there are so many bytes of free pages with
+// memory (ahead_bytes).  If need be, it makes the heap longer.  The next call
+// then comes when half as many pages were taken, of any kind.  It comes after a
 // chunk of scavenged pages again when calls have become rare, or if all was
 // there already.
 //
@@ -33,18 +33,18 @@ struct ahead {
 // ahead_wanted tells whether memory may have to be brought in.
 bool ahead_wanted(void);
 
-// ahead_bytes returns how many bytes of free pages are to have memory when so
-// many bytes are used (pacer_used) of a heap with that goal: a thirty-second of
-// what is used, and no more than is left to the goal.  It returns 0 if that is
-// below 1 MiB, which is not worth a call.
+// ahead_bytes returns how many bytes of free pages are to have memory: a
+// thirty-second of used (pacer_used), at most AHEAD_MOST, and no more than used
+// is below goal.  It returns 0 if that is below 1 MiB, which is not worth a
+// call.
 uint64_t ahead_bytes(uint64_t used, uint64_t goal);
 
 // ahead_init waits for the first call.
 void ahead_init(struct ahead *a);
 
-// ahead_due tells whether the library's thread is to be called.  Any thread may
-// ask.  If it is true, ahead_call must be called; if that returns true as well,
-// the caller must wake the thread.
+// ahead_due tells whether the background thread is to be called.  Any thread
+// may ask.  If it is true, ahead_call must be called; if that returns true as
+// well, the caller must wake the thread.
 RT_INLINE bool ahead_due(void)
 {
 	return RT_UNLIKELY(mheap_taken_much());

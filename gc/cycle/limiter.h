@@ -27,8 +27,8 @@
 // ns of each processor: with 50 percent, the window is about two seconds.
 #define LIMITER_CAPACITY UINT64_C(1000000000)
 
-// It has no check function, because it may have any numbers.  Its owner
-// protects it by a lock.
+// There is no check function, because any numbers are valid.  The owner of the
+// struct protects it by a lock.
 struct limiter {
 	uint64_t fill;	   // ns
 	uint64_t capacity; // ns

@@ -37,7 +37,7 @@ static uint64_t headroom(uint64_t most, uint64_t marked)
 	return base_min(most, add_sat(room, HEADROOM_BASE));
 }
 
-// add_growth sets the terms that do not depend on the goal before.
+// add_growth sets the terms that do not depend on the previous goal.
 static void add_growth(struct pacer_terms *t, const struct pacer_rule *rule,
 		       const struct pacer_found *found)
 {

@@ -156,8 +156,8 @@ RT_INLINE bool pacer_for_limit(uint64_t used)
 	return used < pacer.unlimited;
 }
 
-// pacer_has_limit tells whether there is a memory limit or a limit of the heap.
-// Any thread may call it.
+// pacer_has_limit tells whether there is a memory limit or a hard limit.  Any
+// thread may call it.
 RT_INLINE bool pacer_has_limit(void)
 {
 	return atomic_u64_load_relaxed(&pacer.limit) != PACER_NO_LIMIT ||

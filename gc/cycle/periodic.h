@@ -1,4 +1,4 @@
-// periodic.h - a collection by the library's thread when there was none for
+// periodic.h - a collection by the background thread when there was none for
 // long.
 //
 // Go: forcegcperiod, forcegchelper (proc.go), gcTriggerTime (mgc.go).
@@ -16,12 +16,12 @@
 // The thread never waits for the right to lead or to stop the world.  If
 // another thread has either of them, this one tries again later.
 //
-// The thread runs no code of the host but the callbacks that mark.  These find
-// what they find on a thread of the host that collects: the same functions
-// work, and the others refuse alike.  Only rt_thread_self returns NULL, because
-// no host may describe the stack of this thread.  The thread notes what
-// handlers must be told, and a thread of the host tells them.  Nor does it make
-// helpers, which would have its scheduling and not the host's.
+// Of the host's code the thread runs only the callbacks that mark.  For these
+// nothing differs from a thread of the host that collects: the same functions
+// work, and the others refuse in the same way.  Only rt_thread_self returns
+// NULL, because no host may describe the stack of this thread.  The thread
+// notes what handlers must be told, and a thread of the host tells them.  Nor
+// does it make helpers, which would have its scheduling and not the host's.
 #ifndef GC_CYCLE_PERIODIC_H
 #define GC_CYCLE_PERIODIC_H
 

@@ -1,15 +1,17 @@
-// scavenger.h - the thread that releases free pages beside the program.
+// scavenger.h - the background thread: releases free pages beside the program.
 //
 // Go: bgscavenge (mgcscavenge.go).
 //
-// The thread (libthread.h) is made by the first collection that leaves enough
-// free pages.  It is also made when the heap has grown to as much, if there are
-// to be periodic collections (periodic.h), which this thread runs after a turn,
-// and when the heap is large enough to get memory ahead of need (ahead.h).
-// It runs for a turn (scavturn.h) and is blocked otherwise.  When
-// there is nothing to release it sleeps without a limit.  Then it is woken by
-// the end of a collection that leaves pages to release, by a change of what the
-// heap may retain, and by a thread that has freed much itself.
+// The thread (libthread.h) is made by the first of these:
+//  - a collection leaves enough free pages, or its sweep for after the stop;
+//  - the heap has grown to as much, and there are to be periodic collections
+//    (periodic.h), which this thread runs after a turn;
+//  - the heap is large enough to get memory ahead of need (ahead.h).
+//
+// The thread runs for a turn (scavturn.h) and is blocked otherwise.  When there
+// is nothing to release, it sleeps without a limit.  Then it is woken by the
+// end of a collection that leaves pages to release, by a change of what the
+// heap may retain, or by a thread that has freed much itself.
 //
 // The thread looks and decides as running.  So a decision to sleep comes before
 // the stop of a collection or after it.  If it comes before, the collection

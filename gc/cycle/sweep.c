@@ -565,8 +565,8 @@ static uint32_t free_dropped(const struct mspan *s, unsigned w)
 }
 
 // end_span takes a span out of its batch, and frees the objects that were
-// dropped in it.  In a condemned span a collection frees these objects, because
-// it finds out whether anything refers to them.
+// dropped in it.  It leaves those of a condemned span to a collection, which
+// finds out whether anything refers to them.
 static void end_span(struct mspan *s, struct found *f)
 {
 	uint64_t waiting = 0;

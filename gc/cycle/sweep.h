@@ -15,8 +15,8 @@
 // that allocate (swept.h).  In the stop the highest chunk comes first, so that
 // the sets of spans with free slots end up in ascending order.  Beside the
 // threads there are two orders: those that allocate take the lowest, whose free
-// slots they use at once, and the library's thread takes the highest, which the
-// scavenger releases first.
+// slots they use at once, and the background thread takes the highest, which
+// the scavenger releases first.
 //
 // A thread that sweeps beside others does not poll within a chunk.  So no chunk
 // is half swept in a stop, and the stopper can sweep all that are left.
@@ -26,7 +26,7 @@
 //
 // Beside the threads, each thread measures the CPU time of a slice with its own
 // clock.  A slice is one chunk with pages in use for a thread of the host, and
-// several chunks for the library's thread.  The time of single spans
+// several chunks for the background thread.  The time of single spans
 // (sweep_ensure), below a microsecond each, is not counted.  Nor is the time of
 // what follows the sweep.
 #ifndef GC_CYCLE_SWEEP_H
@@ -36,9 +36,9 @@
 
 enum { SWEEP_DROPPED = 64 };
 
-// Chunks that the library's thread sweeps between two readings of its clock.  A
-// reading takes 0.3 us, in a virtual machine more than 1, and a chunk at least
-// 20 (doc/statistics.md).
+// Chunks that the background thread sweeps between two readings of its clock.
+// A reading takes 0.3 us, in a virtual machine more than 1, and a chunk at
+// least 20 (doc/statistics.md).
 enum { SWEEP_SLICE = 4 };
 
 // In sweep.left: threads sweep beside each other, so helpers take no chunk.
@@ -93,7 +93,7 @@ RT_INLINE bool sweep_left(void)
 // here and below.
 bool sweep_chunk(struct rt_proc *p);
 
-// sweep_chunks_down sweeps up to SWEEP_SLICE chunks for the library's thread,
+// sweep_chunks_down sweeps up to SWEEP_SLICE chunks for the background thread,
 // the highest first, and measures the time.  It returns as soon as a stop waits
 // for p.  Returns false if none was left to take.
 bool sweep_chunks_down(struct rt_proc *p);

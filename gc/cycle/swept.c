@@ -158,7 +158,8 @@ void swept_await(void)
 {
 	uint32_t state;
 
-	// Seqcst, before the state is read here and by the system: see follow.
+	// Seqcst, so that the sleeper counts before it reads the state, here
+	// and in the system call (see follow).
 	atomic_u32_add_seqcst(&swept.sleepers, 1);
 	state = atomic_u32_load_seqcst(&swept.state);
 	schedpoint(SCHED_SWEPT_AWAIT);

@@ -3,19 +3,19 @@
 // Go: deductSweepCredit (mgcsweep.go), mheap.reclaim (mheap.go).
 //
 // A cycle that does not sweep in its stop leaves all chunks unswept.  The
-// library's thread sweeps them (scavenger.h), and so do threads that would
+// background thread sweeps them (scavenger.h), and so do threads that would
 // otherwise take more memory, in slices of a chunk:
 //
 //   - a refill whose set of spans is empty sweeps one;
 //   - a large allocation sweeps until as many pages were freed as it takes, or
 //     none is left;
 //   - before the heap grows, no chunk is left that no thread has taken;
-//   - before the memory limit has pages released, and before the next
-//     collection, all is swept, by the thread that finds it due.
+//   - the thread that finds a collection due, or a release of pages for the
+//     memory limit, sweeps all chunks first.
 //
-// Between two slices the thread may be stopped.  Sweeping keeps up with
-// allocation by itself, so there is no credit as in Go: a thread gets memory
-// without sweeping only as long as a set has spans or pages are free.
+// Between two slices the thread may be stopped.  A thread sweeps before it gets
+// memory, unless a set still has a span for it or there are free pages.  So
+// sweeping keeps up with allocation by itself, without Go's credit.
 //
 // One thread that finds all chunks swept does what follows the last chunk.  It
 // raises the scavenger's generation, because what the sweep has freed was in
@@ -47,7 +47,7 @@ struct swept {
 	// Huge pages are chosen when the sweep has ended and the work buffers
 	// are freed.  This is how many of the two are still to come.
 	atomic_u32 before_choice;
-	// 1: huge pages are wanted, and no helper was called; 2: the library's
+	// 1: huge pages are wanted, and no helper was called; 2: the background
 	// thread knows.
 	atomic_u32 advise;
 	atomic_u32 sleepers; // threads in swept_await
@@ -74,7 +74,7 @@ uint64_t swept_takes_ns(void);
 void swept_started(uint64_t now);
 
 // swept_slice sweeps the lowest chunk, for a thread of the host.
-// swept_slice_down sweeps some of the highest, for the library's thread.  If
+// swept_slice_down sweeps some of the highest, for the background thread.  If
 // none is left they do what follows the last one (swept_end).  They return
 // false if there was none to take.  p must be the calling thread's P.
 bool swept_slice(struct rt_proc *p);
@@ -111,7 +111,7 @@ RT_INLINE bool swept_over(void)
 
 // swept_take_advice tells whether the caller has to call worker_advise: huge
 // pages are wanted, and no helper was there to call.  swept_pass_advice tells
-// whether the caller has to wake the library's thread for that.
+// whether the caller has to wake the background thread for that.
 bool swept_take_advice(void);
 bool swept_pass_advice(void);
 

@@ -199,7 +199,8 @@ int atfork_prepare(void)
 	// or calls a library that forks, must not wait here for ever.
 	if (depth == 0 && (unprepared || throw_begun()))
 		return RT_ESTATE;
-	// The other markers would not be there in the child.
+	// In a callback of a collection: the child would lack the other
+	// markers.
 	if (depth == 0 && door_in_callback())
 		return RT_EBUSY;
 	if (depth++ == 0)

@@ -360,7 +360,7 @@ static RT_NOINLINE void end_sweep(void)
 		scavenger_advise();
 }
 
-// do_due sweeps, collects, and calls the library's thread, as far as that is
+// do_due sweeps, collects, and calls the background thread, as far as that is
 // due.  Then it releases pages if mapping more bytes would exceed the memory
 // limit.
 static RT_NOINLINE void do_due(struct rt_proc *p, size_t more)

@@ -5,10 +5,10 @@
 //
 // A thread that finds no memory asks for a collection (ask.h).  The leader
 // takes memory for each thread that asked, in order, before it starts the
-// world: no other thread can take it first.  So one collection answers each
-// request for good.  NULL means that it found no room, even in what other
-// threads keep for themselves.  A request is tried again only if the host's
-// handler says so, and again no other thread can take what was freed for it.
+// world: no other thread can take it first.  So one collection decides each
+// request.  It answers NULL if there was no room, even in what other threads
+// keep for themselves.  A request is tried again only if the host's handler
+// says so.  Then, too, no other thread can take what was freed for it.
 #ifndef GC_HOST_SUPPLY_H
 #define GC_HOST_SUPPLY_H
 
@@ -83,9 +83,9 @@ RT_INLINE unsigned supply_class(unsigned kind, size_t n)
 }
 
 // supply_is_tiny tells whether a request is combined with others in a block of
-// 16 bytes.  Go combines everything smaller than a block.  Here a slot of 8
-// bytes holds requests of 6 to 8 bytes as densely, and no two larger ones fit
-// into a block.
+// 16 bytes.  Go combines everything smaller than a block.  Here, without
+// align8, only requests below 6 bytes are combined: those of 6 to 8 fit as
+// densely into slots of 8 bytes, and of those above 8 no two fit into a block.
 RT_INLINE bool supply_is_tiny(unsigned kind, size_t n)
 {
 	return kind == KIND_NOSCAN && n < SIZECLASS_TINY_SIZE &&

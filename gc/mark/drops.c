@@ -610,8 +610,8 @@ static const char *check_list(const struct mspan *list, uint64_t limit,
 	return NULL;
 }
 
-// count_all counts in all spans, and returns how many of these say that they
-// are queued.
+// count_all adds the objects of all spans to *c.  Returns the number of spans
+// whose queued is set.
 static uint64_t count_all(struct counted *c)
 {
 	uint64_t page = 0, queued = 0;

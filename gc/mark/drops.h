@@ -101,17 +101,16 @@ RT_INLINE bool drops_stays(const struct mspan *s)
 }
 
 // drops_leading returns, as bits, those dead objects in the deadwords *d whose
-// references must be followed.  s is their span.  It is time to mark what the
-// dead reach.
+// references are followed when what the dead reach is marked.  s is their span.
 RT_INLINE uint64_t drops_leading(const struct mspan *s,
 				 const struct deadwords *d)
 {
 	return drops_stays(s) ? deadbits_dead(d) : deadbits_waiting(d);
 }
 
-// drops_leads_on tells whether the references of an object must be followed: it
-// is alive, or it is dead and it is time to mark what it reaches.  The object
-// is given by a page of its span, its markword and its bit.
+// drops_leads_on tells whether the references of an object must be followed.
+// They must if it is alive, or if it is dead and what the dead reach is being
+// marked.  The object is given by a page of its span, its markword and its bit.
 RT_INLINE bool drops_leads_on(uint64_t page, const atomic_u64 *mark,
 			      uint64_t bit)
 {

@@ -7,7 +7,8 @@ struct overflow overflow;
 
 void overflow_set(uint64_t page)
 {
-	// Pairs with the acquire in overflow_take: the mark comes before.
+	// Pairs with the acquire in overflow_take: a marker that takes the bit
+	// sees the mark that was set before.
 	atomic_u64_or_release(&arena.overflow[page / OVERFLOW_PAGES],
 			      UINT64_C(1) << (page % OVERFLOW_PAGES));
 	schedpoint(SCHED_OVERFLOW_SET);
@@ -18,7 +19,8 @@ void overflow_set(uint64_t page)
 // marker that lowers it must see the bit.
 void overflow_raise(void)
 {
-	// Pairs with the acquire in overflow_lower: the bit comes before.
+	// Pairs with the acquire in overflow_lower: a marker that lowers the
+	// flag sees the bit that was set before.
 	atomic_u64_or_release(&overflow.raised, 1);
 }
 

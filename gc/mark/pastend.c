@@ -34,8 +34,8 @@ static bool misses(const struct marker *m, uintptr_t w)
 	       mspan_limit(arena_span(arena_first_page(page, pageword))) != w;
 }
 
-// keep_any serves large objects, and classes whose objects share granules.  The
-// byte before w is in the object that ends at w.  If the byte is in a small
+// keep_any is for large objects, and for classes whose objects share granules.
+// The byte before w is in the object that ends at w.  If the byte is in a small
 // object that does not end at w, then w points into that object too, so it is
 // marked already.
 static RT_NOINLINE void keep_any(struct marker *m, uintptr_t w)

@@ -1,9 +1,9 @@
 // rescan.h - scans the marked objects of a page again.
 //
-// A marker scans a marked object again if some of the objects that it refers to
-// were not marked: there was no room to push them, for instance.  It marks
-// those that are unmarked.  Any marker may scan any page again at any time,
-// while others mark.  It needs no more room than its own buffer.
+// Some objects to which a marked object refers may be unmarked, for example
+// because there was no room to push them.  Then a marker scans that object
+// again, and marks them.  Any marker may scan any page again at any time, while
+// others mark.  It needs no more room than its own buffer.
 //
 // Objects of kinds with RT_KIND_SERIAL or RT_KIND_ONCE are for the opener.  For
 // RT_KIND_ONCE, no other marker may be busy, because the callback may change

@@ -6,7 +6,7 @@
 // of attached threads (stacks.h).  The table of ranges grows.  Any thread may
 // change it while the world runs; marking reads it with the world stopped.
 //
-// Adding and removing a range take the same time however many there are.
+// The time to add or remove a range does not depend on how many there are.
 #ifndef GC_MARK_ROOTS_H
 #define GC_MARK_ROOTS_H
 
@@ -40,7 +40,7 @@ struct roots_entry {
 struct roots {
 	struct mutex lock;
 	struct roots_entry *entry;
-	uint32_t *bucket; // after the entries: the first of each chain
+	uint32_t *bucket; // behind the entries; the first entry of each chain
 	size_t n;
 	size_t room; // of entries, and of buckets; a power of two, or 0
 	struct fixalloc labels; // all zero before the first

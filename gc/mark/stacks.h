@@ -66,7 +66,7 @@ struct stacks {
 	uint64_t looks;	    // how often running stacks were looked for
 	atomic_u32 claimed; // 1: one was claimed since stacks_settle
 	atomic_u32 warning; // enum stacks_warning
-	uintptr_t lost;	    // stack pointer of the thread to tell of
+	uintptr_t lost;	    // stack pointer of the thread to warn of
 };
 
 RT_GLOBAL struct stacks stacks;

@@ -179,7 +179,8 @@ RT_INLINE void trace_bits(struct marker *m, const struct grey *o)
 				trace_row_bits(o->base, o->base + o->size));
 }
 
-// trace_grey scans or traces what marking found.
+// trace_grey scans the object that was just marked, or traces it, as found
+// says.
 RT_INLINE void trace_grey(struct marker *m, enum grey_result found,
 			  const struct grey *o)
 {
@@ -234,8 +235,8 @@ enum work_words trace_frames(rt_tracer *t);
 void trace_count_stack(rt_tracer *t, uint64_t bytes);
 
 // trace_piece pushes the references of a piece of a range of values, or of the
-// elements of a type's tail.  Returns the end, or the address from which on
-// room was refused.
+// elements of a type's tail.  Returns the end of the piece or, if the system
+// refused room on the stack, the address where it stopped.
 uintptr_t trace_piece(struct marker *m, const struct work_range *range);
 
 #endif

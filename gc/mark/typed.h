@@ -22,10 +22,9 @@ static_assert((int)KIND_TYPED == (int)RT_TYPED, "one numbering");
 // references, or if the size overflows.
 bool typed_size(const rt_type *type, size_t count, size_t *n);
 
-// typed_is_simple returns true only if typed_size accepts the type, and the
-// object is a single one of a type without a tail that one word of bits
-// describes.  Its size is type->size then.  Most objects are simple in this
-// sense.
+// typed_is_simple returns true only for a simple object: typed_size accepts its
+// type, the type has no tail, one word of bits describes it, and count is 1.
+// Its size is type->size then.  Most objects are simple.
 RT_INLINE bool typed_is_simple(const rt_type *type, size_t count)
 {
 	size_t zero = type->tail_size | type->tail_ptrdata |

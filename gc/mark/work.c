@@ -137,8 +137,7 @@ void work_release(struct rt_proc *p)
 
 // ---- one marker's stack ----
 
-// check_first checks all of a marker but the buffers that follow the first ones
-// of its chains.
+// check_first checks a marker, and of each of its chains only the first buffer.
 static const char *check_first(const struct work *w)
 {
 	if (w->t.limit != w->bottom + WORK_ENTRIES ||

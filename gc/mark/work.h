@@ -20,9 +20,9 @@
 // nothing left, to give work, and to add a range.  They agree on this:
 //   - a marker is busy while it may hold words; a marker that is not busy waits
 //     in work_get;
-//   - a marker that gives takes one that waits off the list, puts the work into
-//     that one's record, and wakes it.  No other marker wakes, and the one that
-//     does needs no lock to find its work;
+//   - a marker that gives work takes a waiting marker off the list, puts the
+//     work into the record of that marker, and wakes it.  No other marker
+//     wakes, and the woken one needs no lock to find its work;
 //   - a marker is alone when it was the only busy one.  Until it ends that
 //     itself, by giving, no other marker can take anything, so plain stores
 //     suffice for its marks;

@@ -244,8 +244,8 @@ static const rt_metric_desc metrics[METRIC_COUNT] = {
 		"/cpu/classes/user."),
     [GC_SWEEP_BACKGROUND] =
 	SECONDS("/gc/sweep/background:cpu-seconds",
-		"Sweeping beside the threads, by the library's thread; part of "
-		"/cpu/classes/user."),
+		"Sweeping beside the threads, by the background thread; part "
+		"of /cpu/classes/user."),
     [GC_SWEEP_DURATION] =
 	SECONDS("/gc/sweep/duration:seconds",
 		"Wall time of sweeps beside the threads, from the end of a "

@@ -33,9 +33,9 @@ extern "C" {
  */
 
 /*
- * The number of size classes that have runs, 0 to 32; the largest size that is
- * inline; and the smallest size of RT_NOSCAN that is inline.  Smaller requests
- * of RT_NOSCAN are combined: several share a slot.
+ * The number of size classes that have runs (classes 0 to 32), the largest size
+ * that is allocated inline, and the smallest such size of RT_NOSCAN.  Smaller
+ * requests of RT_NOSCAN are combined: several share a slot.
  */
 enum { RT_RUN_CLASSES = 33, RT_INLINE_MAX = 1024, RT_NOSCAN_MIN = 6 };
 
@@ -303,9 +303,9 @@ RT_API void *rt_alloc_kind_in(rt_thread *t, int kind, size_t n);
  *
  * count is the number of elements of the tail.  If the type has no tail, the
  * object is an array of count elements of the whole type: 1 for a single
- * object.  The object has exactly the bytes that these elements need.  If that
- * is 0, the result is the same as for n = 0.  With type->align 8, an object of
- * 17 to 24 bytes takes 24 bytes and is aligned to 8.
+ * object.  The object has exactly the bytes that these elements need.  If they
+ * need none, the result is the same as for n = 0.  With type->align 8, an
+ * object of 17 to 24 bytes takes 24 bytes and is aligned to 8.
  *
  * From the first call on, the library keeps one bit for each word of the heap,
  * which takes 1.6 % more memory and counts in gc_sys of rt_memstats.  An object
@@ -404,13 +404,14 @@ RT_API char *rt_strdup(const char *s);
  * pages of its own.  It has these above 32760 bytes, with an align above 8192
  * (rt_alloc_aligned), with a guard, and when it was made smaller from more than
  * 32760 bytes in place.  In such an object the collector scans only the bytes
- * requested (by rt_alloc_aligned rounded up to a multiple of align, or of 16 if
- * that is less), and only pointers to these bytes keep the object alive.  For a
- * pointer to the rest, rt_size, rt_base and rt_is_heap answer as if there were
- * no object.  Objects without pointers that were combined because they are
- * smaller than RT_NOSCAN_MIN bytes (with rt_config.align8, than 16) count as
- * one of 16.  For a guarded object (rt_config.guard_large, guard_small) the
- * result is the size requested.  Returns 0 if obj points into no object.
+ * requested, and only pointers to these bytes keep the object alive.  Here
+ * rt_alloc_aligned counts as a request of n bytes rounded up to a multiple of
+ * align, or of 16 if that is less.  For a pointer to the rest, rt_size, rt_base
+ * and rt_is_heap answer as if there were no object.  Objects without pointers
+ * that were combined because they are smaller than RT_NOSCAN_MIN bytes (with
+ * rt_config.align8, than 16) count as one of 16.  For a guarded object
+ * (rt_config.guard_large, guard_small) the result is the size requested.
+ * Returns 0 if obj points into no object.
  */
 RT_API size_t rt_size(const void *obj);
 

@@ -45,10 +45,10 @@ static inline void rt_store_(void *obj, rt_word *slot, void *value)
  * RT_STORE(obj, slot, value) stores value, a pointer or any word that fits one,
  * into *slot.  The slot must have 8 bytes, be aligned to 8 and be in the object
  * that begins at obj.  The store is atomic and orders nothing.  RT_STORE is not
- * needed for an object without pointers, nor for the first store into a slot
- * that is zero since its object was allocated, as long as no other thread can
- * store into the object.  A later store needs it even if no other thread knows
- * the object: a marking may have begun in between.
+ * needed for an object without pointers.  Nor is it needed for the first store
+ * into a slot that has been zero since its object was allocated, if no other
+ * thread can store into the object.  A later store needs it even if no other
+ * thread knows the object: a marking may have begun in between.
  *
  * A slot outside its object is not detected.
  *

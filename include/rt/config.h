@@ -24,6 +24,19 @@ enum rt_double_check {
 };
 
 /*
+ * The library makes two sorts of threads:
+ *
+ *  - helper threads mark and sweep beside the thread that collects
+ *    (rt_config.gc_threads);
+ *  - one background thread releases free pages (scavenge, idle_s), brings in
+ *    fresh ones (populate), sweeps (sweep), and collects if no other thread has
+ *    for long (gc_period_s).  It has default scheduling, and the nice value of
+ *    the thread that made it.  Otherwise it is like a helper thread.
+ *
+ * "A thread of the library" is any of these.
+ */
+
+/*
  * A function of the host that each thread of the library calls when it begins;
  * see gc_thread_start below.
  */
@@ -39,26 +52,29 @@ typedef void rt_gc_thread_fn(void *arg);
  * fields that the host does not know.  An older library accepts a longer struct
  * if all fields that it does not know are zero.
  *
- * rt_init refuses a value outside its range with RT_EINVAL.  Sizes are bytes.
+ * Each comment gives the range of its field and the default; where it lists
+ * values, only these are allowed.  rt_init refuses any other value with
+ * RT_EINVAL and changes nothing.  rt_config_from_env ignores one, and returns
+ * RT_EINVAL.  Sizes are bytes.
  */
 typedef struct rt_config {
-	/* Bytes of the struct that the host was compiled with. */
+	/* Bytes of the struct that the host was compiled with, 8 to 4096. */
 	size_t struct_size;
 
 	/*
 	 * Address space for objects and interpreter stacks (rt_stack_alloc),
-	 * and so the hard limit of the heap; at most 2^40.  It is rounded down
-	 * to a multiple of 64 MiB, reduced to half of the limit on address
-	 * space (RLIMIT_AS), and halved until the system grants it.  It is
-	 * never below 64 MiB; a smaller value counts as that.  rt_set_heap_max
-	 * sets a lower limit later.  Default 0: 2^40, or 2^34 in a library
-	 * built with a sanitizer.
+	 * and so the hard limit of the heap; 0 to 2^40.  It is rounded down to
+	 * a multiple of 64 MiB, reduced to half of the limit on address space
+	 * (RLIMIT_AS), and halved until the system grants it.  It is never
+	 * below 64 MiB; a smaller value counts as that.  rt_set_heap_max sets a
+	 * lower limit later.  Default 0: 2^40, or 2^34 in a library built with
+	 * a sanitizer.
 	 */
 	size_t max_heap;
 
 	/*
 	 * The least heap goal at 100 percent; at other percentages it is in
-	 * proportion.  At most 2^40.  Default 0: 4 MiB.
+	 * proportion.  0 to 2^40.  Default 0: 4 MiB.
 	 */
 	size_t heap_min;
 
@@ -75,12 +91,12 @@ typedef struct rt_config {
 	 * When less is alive than before, the goal falls in steps, because the
 	 * heap still has the memory.  Each collection that the host did not
 	 * request lowers it by at least an eighth of its distance to the
-	 * formula, and to no more than live + the free pages that are not
+	 * formula.  The goal is then at most live + the free pages that are not
 	 * released, but never below the formula.  rt_gc, rt_free_os_memory,
 	 * rt_set_gc_percent, rt_set_heap_min, rt_set_memory_limit and
 	 * rt_set_heap_max set it to the formula at once.
 	 *
-	 * At most 2^40; 0 gives Go's rule, the formula without steps and room.
+	 * 0 to 2^40; 0 gives Go's rule, the formula without steps and room.
 	 * Default 20 MiB.
 	 */
 	size_t heap_headroom;
@@ -98,12 +114,13 @@ typedef struct rt_config {
 	 * what the last one found alive and of the roots that it scanned
 	 * (heap_headroom has the formula).  Below 0, only rt_gc,
 	 * rt_free_os_memory, gcstress, a limit (memory_limit, rt_set_heap_max)
-	 * and an allocation that finds no memory collect.  Default 100.
+	 * and an allocation that finds no memory collect.  Any number is
+	 * allowed; all below 0 are the same.  Default 100.
 	 */
 	int gc_percent;
 
 	/*
-	 * Processors that the host means to use, 1 to 4096.  It bounds the
+	 * Processors that the host means to use, 0 to 4096.  It bounds the
 	 * helper threads, and multiplies wall time in CPU statistics.  Default
 	 * 0: the number in the affinity mask at rt_init, which does not show a
 	 * limit on processor time, such as a container's; see cgroup.
@@ -122,32 +139,34 @@ typedef struct rt_config {
 	 * except those that report a fault of the thread itself (SIGSEGV,
 	 * SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS), which the host's handler
 	 * gets.  They end in rt_fini; the child of a fork makes its own.  0:
-	 * never any thread, not even that of scavenge, gc_period_s, sweep and
-	 * populate.  Default -1: max_procs - 1.  If max_procs or cgroup leaves
-	 * no helper, that other thread is made all the same.
+	 * the library makes no thread, not even the background thread.  Default
+	 * -1: max_procs - 1.  If max_procs or cgroup leaves no helper, the
+	 * background thread is made all the same.
 	 */
 	int gc_threads;
 
-	/* enum rt_double_check; default RT_CHECK_OFF. */
+	/* A number of enum rt_double_check; default RT_CHECK_OFF. */
 	int double_check;
 
 	/*
 	 * The signal that stops a thread which does not reach a safepoint in
-	 * time.  It must be one that a process may catch and that no fault
-	 * raises.  0: SIGURG.  -1: none.  Default 0.  In this version every
-	 * stop is cooperative: the value is checked and no signal is sent.
+	 * time.  It must be one that a process may catch, that neither a fault
+	 * nor abort raises, and that the C library does not keep for itself.
+	 * 0: SIGURG.  -1: none.  Default 0.  In this version every stop is
+	 * cooperative: the value is checked and no signal is sent.
 	 */
 	int stop_signal;
 
-	/* Microseconds between the request and the signal; default 100. */
+	/* Microseconds between the request and the signal; any number.  Default
+	 * 100.  It has no effect in this version. */
 	uint32_t stop_grace_us;
 
 	/*
 	 * 1: a word on a stack or in a register that equals the end of an
-	 * object keeps that object, because a compiler may keep only such an
-	 * address of an array that a loop runs through.  0: it does not, for
-	 * hosts that hold the beginning of each object as well.  With 1 the
-	 * object below another one may be kept for no reason.  Default 1.
+	 * object keeps that object.  In a loop through an array, a compiler may
+	 * keep only such an address of the array.  0: it does not, for hosts
+	 * that hold the beginning of each object as well.  With 1 the object
+	 * below another one may be kept for no reason.  Default 1.
 	 */
 	uint8_t past_end;
 
@@ -186,14 +205,14 @@ typedef struct rt_config {
 	 * 1: when a thread begins to use fresh memory, one system call brings
 	 * in up to 128 KiB of it.  A thread that allocates little gets nothing
 	 * ahead of use.
-	 * 2: as 1, and the thread of scavenge brings in more while threads use
+	 * 2: as 1, and the background thread brings in more while threads use
 	 * much fresh memory, more than 4 MiB in a tenth of a second.  So an
-	 * allocation rarely waits for the system to clear pages.  At any time a
-	 * thirty-second of what counts for the heap goal lies ahead, at most 8
-	 * MiB, and no more than may be allocated before the next collection or
-	 * than the memory limit leaves.  That thread is made for this, if not
-	 * before, when 32 MiB count for the goal, even if scavenge is 0.  With
-	 * gc_threads 0 it is as 1.
+	 * allocation rarely waits for the system to clear pages.  The memory
+	 * ahead is a thirty-second of what counts for the heap goal, at most 8
+	 * MiB.  It is no more than may be allocated before the next collection,
+	 * and no more than the memory limit leaves.  The background thread is
+	 * made for this, if not before, when 32 MiB count for the goal, even if
+	 * scavenge is 0.  With gc_threads 0 it is as 1.
 	 *
 	 * What lies ahead counts in heap_idle and not in heap_released.  The
 	 * system takes it from the memory next to the processor that brings it
@@ -223,9 +242,9 @@ typedef struct rt_config {
 	uint8_t clobberfree;
 
 	/*
-	 * n: every nth allocation of the process collects first, even if
-	 * gc_percent is below 0.  1: each allocation does.  No allocation is
-	 * inline.  Helper threads mark even in small heaps.
+	 * n, any number: every nth allocation of the process collects first,
+	 * even if gc_percent is below 0.  1: each allocation does.  No
+	 * allocation is inline.  Helper threads mark even in small heaps.
 	 */
 	uint32_t gcstress;
 
@@ -257,7 +276,8 @@ typedef struct rt_config {
 	uint8_t guard_large;
 
 	/*
-	 * n: the same for one in n of the smaller objects, chosen at random.
+	 * n, up to 65535: the same for one in n of the smaller objects, chosen
+	 * at random.
 	 * 1: for all of them.  Such an object has pages of its own, at least 16
 	 * KiB, and counts as a large one of at least 8 KiB.  No other object is
 	 * combined with it.  No allocation is inline.  0: none.
@@ -276,11 +296,12 @@ typedef struct rt_config {
 	 * word.
 	 *
 	 * A compiler may also keep a value in a form that is neither the value
-	 * nor the address: shifted or masked as a step between the two, in two
-	 * halves, or only in a vector register that a call does not save.  The
-	 * collector does not see such an object.  A host that decodes a value
-	 * and goes on to use the object must therefore call rt_keep_alive with
-	 * its address after the last use, as for a plain pointer.
+	 * nor the address.  It may be shifted or masked, as a step between the
+	 * two.  It may be in two halves, or only in a vector register that a
+	 * call does not save.  The collector does not see such an object.  A
+	 * host that decodes a value and goes on to use the object must
+	 * therefore call rt_keep_alive with its address after the last use, as
+	 * for a plain pointer.
 	 */
 	const rt_value_format *stack_format;
 
@@ -351,11 +372,10 @@ typedef struct rt_config {
 	 *
 	 * 0: none; no file is read.
 	 * 1: the limit of processor time, in processors and rounded up, bounds
-	 * the helper threads as max_procs does.  It is read when the first
-	 * thread of the library is made, or before the first collection that
-	 * may be for a limit, so even with gc_threads 0.  rt_config.max_procs
-	 * does not change.  gc_cpu_limit counts so many processors from then
-	 * on.
+	 * the helper threads as max_procs does.  It is read when the library
+	 * makes its first thread, or before the first collection that may be
+	 * for a limit, so even with gc_threads 0.  rt_config.max_procs does not
+	 * change.  gc_cpu_limit counts so many processors from then on.
 	 * 2: as 1, but rt_init reads both limits.  The heap's memory limit is
 	 * memory_limit, or 90 percent of the group's if that is less; the rest
 	 * is for what the host has outside of the heap.  Later changes of the
@@ -378,35 +398,35 @@ typedef struct rt_config {
 	uint8_t gctrace;
 
 	/*
-	 * 1: after a collection a thread of the library releases free pages to
+	 * 1: after a collection the background thread releases free pages to
 	 * the system, beside the host's threads and with 1 percent of processor
 	 * time.  While the host allocates, the heap keeps what it will need
-	 * until the next collection, and a tenth more.  The thread is made when
-	 * a collection first leaves 4 MiB of free pages or more; see
-	 * gc_threads, which does not count it.  What is freed by hand before
-	 * that stays until a collection.  It has default scheduling, and the
-	 * nice value of the thread that made it.  Otherwise it is like a helper
-	 * thread.  It sleeps while there is nothing to release.  After a
-	 * collection, a new memory limit or heap goal, or 4 MiB freed by
-	 * rt_free, destructors and the like, it looks again.  If the system
-	 * refuses eight releases in a row, as for locked memory, it stops, and
-	 * tries again after any of these.  A thread that polls may have to wait
-	 * for it as in rt_free_os_memory, and a stop may have to wait for one
-	 * step of at most 2 MiB.  0: pages are released only for the memory
-	 * limit, and in rt_free_os_memory.  Default 1.
+	 * until the next collection, and a tenth more.  The thread is made for
+	 * this when a collection first leaves 4 MiB of free pages or more.
+	 * What is freed by hand before that stays until a collection.  The
+	 * thread sleeps while there is nothing to release.  After a collection,
+	 * a new memory limit or heap goal, or 4 MiB freed by rt_free,
+	 * destructors and the like, it looks again.  If the system refuses
+	 * eight releases in a row, as for locked memory, it stops, and tries
+	 * again after any of these.  A thread that polls may have to wait for
+	 * it as in rt_free_os_memory, and a stop may have to wait for one step
+	 * of at most 2 MiB.  0: pages are released only for the memory limit,
+	 * and in rt_free_os_memory; idle_s has no effect.  Default 1.
 	 */
 	uint8_t scavenge;
 
 	/*
-	 * Seconds after which the host counts as idle, 0 to 255, if in that
-	 * time it has not collected, and its objects have not become more or
-	 * less by 1 percent of the heap goal.  What it allocates and frees by
-	 * hand in that time does not count.  Then the thread of scavenge
-	 * releases all free pages, with 5 percent of processor time, including
-	 * those that threads in blocking regions have set aside.  A thread that
-	 * leaves its region meanwhile may wait for some microseconds.
-	 * Allocations without a collection may be noticed only when that time
-	 * is over; then it begins again.  Default 5.  0: never.
+	 * Seconds after which the host counts as idle, 0 to 255.  It is idle if
+	 * in that time it has not collected, and its objects have grown or
+	 * shrunk by at most 1 percent of the heap goal.  What it allocates and
+	 * frees by hand in that time does not count.  Then the background
+	 * thread releases all free pages, with 5 percent of processor time,
+	 * including those that threads in blocking regions have set aside.  A
+	 * thread that leaves its region meanwhile may wait for some
+	 * microseconds.  Allocations without a collection may be noticed only
+	 * when that time is over; then it begins again.  0: the host never
+	 * counts as idle.  idle_s has no effect while scavenge or gc_threads is
+	 * 0.  Default 5.
 	 */
 	uint8_t idle_s;
 
@@ -424,19 +444,20 @@ typedef struct rt_config {
 	 * 0: in its stop.
 	 * 1: in its stop, if one thread would take at most 250 us for that, as
 	 * the last sweep was measured; otherwise as 2.
-	 * 2: after it, beside the host's threads.  The thread of scavenge
-	 * sweeps, and a thread that would take more memory sweeps some first, 4
-	 * MiB of the heap at a time, which takes 10 to 50 microseconds, and
-	 * polls in between.  With gc_threads 0 only threads that allocate, or
-	 * call rt_safepoint, sweep.  The rest is swept before the next
-	 * collection, before rt_gc returns, before a batch of destructors
-	 * begins (rt/final.h), and by the functions that look at the whole heap
-	 * or read exact statistics. These see no difference to 0, and the heap
+	 * 2: after it, beside the host's threads.  The background thread
+	 * sweeps.  A thread that needs more memory first sweeps as well: 4 MiB
+	 * of the heap at a time, which takes 10 to 50 microseconds, with a poll
+	 * in between.  With gc_threads 0 only threads that allocate, or call
+	 * rt_safepoint, sweep.  The rest is swept before the next collection,
+	 * before rt_gc returns, before a batch of destructors begins
+	 * (rt/final.h), and by the functions that look at the whole heap or
+	 * read exact statistics. These see no difference to 0, and the heap
 	 * goal is the same once all is swept.  Sweeping beside the threads
 	 * counts as the program's CPU time, not as that of the collector.  A
 	 * collection for an allocation that found no memory, or during
-	 * rt_drop_now, sweeps in its stop.  The thread is made for the first
-	 * such sweep, if not before, even if scavenge is 0.  Default 1.
+	 * rt_drop_now, sweeps in its stop.  The background thread is made for
+	 * the first such sweep, if not before, even if scavenge is 0.  Default
+	 * 1.
 	 */
 	uint8_t sweep;
 
@@ -448,7 +469,7 @@ typedef struct rt_config {
 	uint8_t gcpacertrace;
 
 	/*
-	 * Seconds without a collection after which the thread of scavenge
+	 * Seconds without a collection after which the background thread
 	 * collects, 0 to 255.  So a program that allocates nothing for long
 	 * frees what it has dropped.  Its destructors become ready as well: a
 	 * thread of the host is told so when it next allocates or calls rt_gc,
@@ -459,13 +480,13 @@ typedef struct rt_config {
 	 * refuses the clock, and time in which the machine was suspended does
 	 * not count.  The thread is made, if not before, when objects first
 	 * take 4 MiB of pages, even if scavenge is 0.  A smaller heap has no
-	 * such collections.
+	 * such collections, nor has one with gc_threads 0.
 	 *
 	 * The stop waits until each attached thread polls or is in a blocking
 	 * region, and the other threads wait for it, as in any collection.
 	 * Marking reads all that is alive, even memory that was swapped out.
 	 * Root, trace and describe callbacks, including those of
-	 * RT_KIND_SERIAL, run on the library's thread then; rt_trace_fn says
+	 * RT_KIND_SERIAL, run on the background thread then; rt_trace_fn says
 	 * how large its stack is.  So even a host with a single thread must
 	 * expect them inside its blocking regions (rt_blocking_enter).
 	 * Destructors, the ready callback and the out-of-memory and warn
@@ -504,16 +525,16 @@ typedef struct rt_config {
 	 * Each thread that the library makes calls this function with
 	 * gc_thread_arg once, when it begins.  So a host can make the thread
 	 * known to its profiler, or change its name, priority or processors.
-	 * The thread has all of these already: the name is "rtheap helper" or
-	 * "rtheap scavenge", and the processors are those of gc_affinity.  The
-	 * library does not change them afterwards.  Default NULL: nothing is
-	 * called.
+	 * The thread has all of these already: the name is "rtheap helper", or
+	 * "rtheap scavenge" for the background thread, and the processors are
+	 * those of gc_affinity.  The library does not change them afterwards.
+	 * Default NULL: nothing is called.
 	 *
 	 * The thread that makes another one waits until the function has
 	 * returned.  It is a thread of the host that allocates, collects or is
 	 * in rt_fini.  So the function must not wait for a lock that any thread
 	 * of the host may hold in such a call.  Nor should it take long: if the
-	 * waiting thread has a real-time priority, the thread of scavenge still
+	 * waiting thread has a real-time priority, the background thread still
 	 * has default scheduling in the function.  The thread that waits counts
 	 * as in a blocking region, so no stop and no fork waits for it.
 	 *

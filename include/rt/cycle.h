@@ -24,8 +24,8 @@ enum rt_cause {
 	RT_CAUSE_FORCED, /* rt_gc or rt_free_os_memory */
 	RT_CAUSE_MEMORY, /* an allocation found no memory */
 	RT_CAUSE_STRESS, /* rt_config.gcstress */
-	/* There was no collection for rt_config.gc_period_s.  A thread of the
-	 * library ran it. */
+	/* There was no collection for rt_config.gc_period_s.  The background
+	 * thread ran it. */
 	RT_CAUSE_PERIODIC
 };
 
@@ -121,7 +121,8 @@ typedef struct rt_cycle {
 	uint32_t max_procs; /* rt_config.max_procs */
 
 	/* The stop: its reason (enum rt_stop_reason), the number of attached
-	 * threads, and which was stopped last (as in rt_stop_times). */
+	 * threads, and the number of the one that was stopped last (slowest of
+	 * rt_stop_times says what it can be compared with). */
 	uint32_t reason;
 	uint32_t nthreads;
 	uint32_t slowest;
@@ -136,7 +137,7 @@ typedef struct rt_cycle {
 	uint64_t heap_released;
 
 	/* Bytes that went back to the system since the collection before: by
-	 * the library's thread (rt_config.scavenge), and by threads that
+	 * the background thread (rt_config.scavenge), and by threads that
 	 * allocated at the memory limit.  What rt_free_os_memory released is in
 	 * neither, but in scavenged_forced. */
 	uint64_t scavenged_background;
@@ -154,7 +155,7 @@ typedef struct rt_cycle {
 	 * it is no measure of work.
 	 *
 	 * The other two are CPU time of sweeping after the stop: that of the
-	 * thread of scavenge, and that of the host's threads.  Either is 0 as
+	 * background thread, and that of the host's threads.  Either is 0 as
 	 * well if that side swept nothing.  Time of helpers is in neither.
 	 *
 	 * The metrics /gc/sweep/duration:seconds,

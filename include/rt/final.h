@@ -35,9 +35,9 @@ extern "C" {
  * objects is free.  Where objects that rt_drop_now has dropped lie beside them,
  * a later collection frees the memory instead.  Objects that die meanwhile
  * belong to the next batch.  A host that never runs destructors never gets the
- * memory of dead objects back.  The warn handler is told, once in the life of a
- * heap, when the objects that have waited since an earlier collection exceed
- * half of the live heap, or of rt_config.heap_min if that is more.
+ * memory of dead objects back.  The warn handler is told once in the life of a
+ * heap: when the objects that have waited since an earlier collection exceed
+ * half of the live heap, and half of rt_config.heap_min.
  *
  * Dead objects count as allocated in all statistics until they are freed, but
  * not as alive (rt_heap_live).  Their bytes do not hasten the next collection,
@@ -70,9 +70,9 @@ enum rt_finalize_mode { RT_FINALIZE_MANUAL, RT_FINALIZE_POLL };
 
 /*
  * A ready callback is told what rt_finalizers_ready returns, soon after a
- * collection that has found dead objects.  That is at the end of an rt_gc (the
- * one that ran the collection, or the next), or in the next allocation of any
- * thread whose cache has no room for it, whichever comes first.  The callback
+ * collection that has found dead objects.  It runs at the first of these: the
+ * end of the rt_gc that ran the collection, the end of the next rt_gc, and the
+ * next allocation for which the cache of its thread has no room.  The callback
  * runs with the world running and no lock held.  It may wake another thread, or
  * note that it is time for rt_run_finalizers.  It must not run destructors
  * itself: rt_run_finalizers returns 0 in it, rt_drop_now returns RT_EBUSY, and
@@ -155,15 +155,15 @@ typedef int rt_pick_fn(const void *obj, size_t size, void *arg);
  * RT_KIND_DROP_DEEP, objects to which only such an object refers may be gone:
  * if it was ready, or if there was a collection since the call began.  The same
  * holds when the thread exits in a destructor, and when a destructor leaves a
- * blocking region, a no-GC stretch or a stop open.  In the last case the call
- * ends at once, and so does an rt_run_finalizers.
+ * blocking region, a no-GC stretch or a stop open.  If a destructor leaves a
+ * stop open, the call ends at once, and so does rt_run_finalizers.
  *
  * Returns RT_OK, or RT_EINVAL (not a kind with RT_KIND_DROP), RT_EBUSY
  * (destructors run already, on another thread or around this call; in the ready
  * callback; own stop, or a destructor has left its thread in one), RT_EPERM
  * (not attached), RT_ESTATE (inside a blocking region or a no-GC stretch, or a
- * destructor has left one open; no heap).  Only an RT_EBUSY for destructors on
- * another thread ends by itself.
+ * destructor has left one open; no heap).  Of these states only one ends by
+ * itself: that another thread runs destructors.
  *
  * Attached threads.  Blocks, because it stops the world.  A destructor may
  * collect and poll.

@@ -124,10 +124,10 @@ static inline void rt_frame_pop_(rt_frame *f)
  *
  * A computed goto (goto *p) must neither enter nor leave such a block: the
  * compiler may not end the frame, or may end one that has not begun.  In an
- * interpreter that jumps so from one instruction to the next, the RT_FRAME of
- * the loop is around all instructions, and one of a single instruction is in a
- * block that ends before the jump.  No jump of any kind may enter a block past
- * its RT_FRAME.
+ * interpreter that jumps from one instruction to the next in this way, the
+ * RT_FRAME of the loop must enclose all instructions.  An RT_FRAME of a single
+ * instruction must be in a block that ends before the jump.  No jump of any
+ * kind may enter a block past its RT_FRAME.
  *
  * Any thread, outside a blocking region, even in its own stop.  A block may
  * contain a whole region, but must not begin or end inside one, because the

@@ -94,8 +94,8 @@ RT_API int rt_set_heap_min(size_t bytes, size_t *old);
  * warn handler is told when a collection leaves more than the limit.  It is
  * told again only after a collection has left less, or the limit was set.
  *
- * The goal changes at once, by what the last collection found.  If the new
- * limit is lower, the next allocations collect and release.
+ * The goal changes at once: it is computed anew from what the last collection
+ * found.  If the new limit is lower, the next allocations collect and release.
  * rt_set_memory_limit sets *old to the previous limit; old may be NULL.
  *
  * Returns 0, or RT_EINVAL (below 0), RT_EPERM (not attached), RT_EBUSY (own
@@ -147,12 +147,12 @@ RT_API int rt_set_memory_limit(int64_t bytes, int64_t *old);
  *   has taken ahead may still be used.  Every other page is refused until
  *   collections and rt_free have freed enough.
  *
- * The limit counts at once, for all threads.  The goal changes at once as well,
- * to what the last collection found says (rt_config.heap_headroom), and if it
- * is passed, the next allocation for which its thread's cache has no room
- * collects.  rt_set_heap_max sets *old to the
- * previous limit, or to the bytes of address space if there was none, so *old
- * can be set again; old may be NULL.
+ * The limit counts at once, for all threads.  The goal changes at once as well:
+ * it is computed anew from what the last collection found
+ * (rt_config.heap_headroom).  If it is passed already, the next allocation for
+ * which its thread's cache has no room collects.  rt_set_heap_max sets *old to
+ * the previous limit, or to the bytes of address space if there was none, so
+ * *old can be set again; old may be NULL.
  *
  * Returns 0, or RT_EPERM (not attached), RT_EBUSY (own stop), RT_ESTATE (inside
  * a blocking region; no heap); then nothing changes, and *old is untouched.
@@ -272,11 +272,21 @@ RT_API int rt_set_oom_handler(rt_oom_fn *fn, void *arg);
  * - what the system refused, when a function returns RT_ENOTSUP;
  * - what rt_config.tracecheck finds, one line in each call.
  *
- * fn runs with the world started and no lock held, on the thread that found the
- * problem.  What tracecheck found may be told on any thread that allocates or
- * collects.  But only one thread at a time tells it, so fn must return.  fn may
- * do what its thread may do at that place.  By default there is none; then the
- * lines of tracecheck are written to stderr.
+ * fn runs inside a function of the library that a thread of the host has
+ * called, with the world running and no lock held.  That function is one that
+ * allocates or collects, rt_init, one that attaches a thread, adds roots or
+ * registers a stack, or rt_read_memstats.  In the caller's own stop
+ * rt_read_memstats leaves it to rt_start_the_world.  Its thread need not be the
+ * one that caused the problem.  Threads of the library never call fn, unless
+ * rt_config.gc_thread_start reads statistics.
+ *
+ * In most cases the thread is attached and outside a blocking region.  Then fn
+ * may call every function that such a thread may call.  But the thread is not
+ * attached when rt_init or a function that attaches has failed, and it may be
+ * unattached or inside a region when it reads statistics.  A function that fn
+ * calls may call fn again.  fn must return, because only one thread at a time
+ * tells what tracecheck found.  By default there is no handler; then the lines
+ * of tracecheck are written to stderr.
  *
  * Returns 0, or RT_EBUSY (own stop).
  *

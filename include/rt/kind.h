@@ -65,11 +65,11 @@ enum rt_kind {
  *    change nothing, except where rt_trace_first permits it.  RT_KIND_SERIAL
  *    and RT_KIND_ONCE promise more.
  *  - It never runs inside another callback.
- *  - It must not allocate, block, poll, leave by longjmp or by an exception, or
- *    take a lock that a thread may hold where it polls or blocks, or when it
- *    ends a blocking region.  Of this library it may
- *    call the functions of rt/trace.h, rt_trace_stack, and rt_size, rt_base,
- *    rt_is_heap and rt_kind_of.
+ *  - It must not allocate, block, poll, or leave by longjmp or by an exception.
+ *    It must not take a lock that a thread may hold where it polls or blocks,
+ *    or when it ends a blocking region.  Of this library it may call the
+ *    functions of rt/trace.h, rt_trace_stack, and rt_size, rt_base, rt_is_heap
+ *    and rt_kind_of.
  *  - The object may be one that the host has not filled yet: what the host had
  *    stored when its thread was stopped is there, and the rest is zero.
  *  - It may read other objects that the object refers to, and memory of the
@@ -213,9 +213,9 @@ enum rt_layout {
  * What else holds for the objects of a kind.  The flags are or-ed.
  *
  * RT_KIND_SERIAL: trace callbacks run on the thread that collects, one after
- * another.  That may be a thread of the library (rt_config.gc_period_s).  A
- * host without thread-safe callbacks sets it in all its kinds; then no two
- * callbacks run at the same time.
+ * another.  That may be the background thread (rt_config.gc_period_s).  A host
+ * without thread-safe callbacks sets it in all its kinds; then no two callbacks
+ * run at the same time.
  *
  * RT_KIND_ONCE: rt_trace_first works in trace callbacks.
  *

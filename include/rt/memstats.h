@@ -169,11 +169,11 @@ RT_ABI_ASSERT_(sizeof(rt_memstats) == 5776, "rt_memstats is ABI");
  * rt_read_memstats fills *m with the statistics as of this call.  All are of
  * one moment, and include what is in the caches of threads.  It stops the world
  * for a time that grows with the number of threads, not with the size of the
- * heap, except with rt_config.sweep above 0: then it first frees what the last
- * collection found dead.  A caller that is attached and in no region does that
- * before the stop, as far as it can.  It frees the unused rest of the threads'
- * runs (rt/alloc.h).  In double-check mode it also compares six pairs of
- * independent counters.
+ * heap.  With rt_config.sweep above 0 there is an exception: it first frees
+ * what the last collection found dead.  A caller that is attached and in no
+ * region does that before the stop, as far as it can.  It frees the unused rest
+ * of the threads' runs (rt/alloc.h).  In double-check mode it also compares six
+ * pairs of independent counters.
  *
  * Returns 0, or RT_EINVAL (m is null: nothing was stopped), RT_EBUSY (inside a
  * callback of a collection), RT_ESTATE (inside a no-GC stretch; no heap).

@@ -7,8 +7,8 @@
  *
  * A collection begins when /gc/heap/used:bytes reaches /gc/heap/trigger:bytes,
  * which is UINT64_MAX if there is no goal.  /gc/phase:state is 1 while a
- * collection marks, 2 while what it found dead is being freed, in the stop or
- * after it, and 0 otherwise.  These numbers keep their meaning.
+ * collection marks.  It is 2 while what was found dead is being freed, in the
+ * stop or after it.  Otherwise it is 0.  These numbers keep their meaning.
  */
 #ifndef RT_METRICS_H
 #define RT_METRICS_H

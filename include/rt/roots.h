@@ -111,18 +111,18 @@ RT_API int rt_roots_remove(void *lo, void *hi);
  *  - It is called in each collection, with the world stopped, by the thread
  *    that collects, before any stack is read.  Callbacks are called one after
  *    another, in no particular order.  Any attached thread may be the one that
- *    collects, or a thread of the library (rt_config.gc_period_s), so the
+ *    collects, or the background thread (rt_config.gc_period_s), so the
  *    callback must not use a thread-local variable of the host.  It runs on the
- *    stack of that thread, and rt_thread_self returns NULL on one of the
- *    library.  rt_trace_fn says what a thread of the library has room for.
+ *    stack of that thread, and rt_thread_self returns NULL on the background
+ *    thread.  rt_trace_fn says what a thread of the library has room for.
  *  - It may be called again later in the same stop, if the system refuses
  *    memory, and outside of marking (rt_config.checkmark).  It must then tell
  *    the same references.
- *  - It must not allocate, block, poll, leave by longjmp or by an exception, or
- *    take a lock that a thread may hold where it polls or blocks, or when it
- *    ends a blocking region.  Of this library it may
- *    call the functions of rt/trace.h, rt_trace_stack, and rt_size, rt_base,
- *    rt_is_heap and rt_kind_of, and those of rt/stack.h that say so.
+ *  - It must not allocate, block, poll, or leave by longjmp or by an exception.
+ *    It must not take a lock that a thread may hold where it polls or blocks,
+ *    or when it ends a blocking region.  Of this library it may call the
+ *    functions of rt/trace.h, rt_trace_stack, and rt_size, rt_base, rt_is_heap
+ *    and rt_kind_of, and those of rt/stack.h that say so.
  *  - It may change memory of the host.  But it must not clear the unused part
  *    of a value stack if a thread may still read that part.  For example, a
  *    host that pops a frame, allocates, and then copies the frame's variables
@@ -159,7 +159,9 @@ RT_API int rt_roots_add_fn(rt_roots_fn *fn, void *arg, const char *name);
  * caller has stopped the world or is in a callback of a collection, or
  * RT_ESTATE if there is no heap.
  *
- * Any thread, as rt_roots_remove.
+ * Any thread, attached or not, even inside a blocking region.  If the caller is
+ * not attached, or is inside a region, the call blocks while the world is
+ * stopped.  Does not collect or poll.
  */
 RT_API int rt_roots_remove_fn(rt_roots_fn *fn, void *arg);
 

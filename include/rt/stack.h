@@ -55,11 +55,11 @@ extern "C" {
  * stack refers to it.
  *
  * If a thread runs on a stack that is not known, that stack is scanned from the
- * stack pointer to the end of the mapping, which is read from /proc/self/maps,
- * or, without /proc, to the first page that cannot be read.  The stack that the
- * thread attached with is then scanned whole.  The warn handler is told once
- * for each thread.  Each such collection reads that file, and asks the system
- * about every page of the attached stack.
+ * stack pointer to the end of its mapping.  The library finds this end in
+ * /proc/self/maps; without /proc it is the first page that cannot be read.  The
+ * stack that the thread attached with is then scanned whole.  The warn handler
+ * is told once for each thread.  Each such collection reads that file, and asks
+ * the system about every page of the attached stack.
  *
  * While a thread with RT_THREAD_EXACT runs on a stack, that stack is not
  * scanned, even if it is registered.  But a registered stack that it has left

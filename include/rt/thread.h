@@ -125,7 +125,7 @@ RT_API int rt_thread_attach(unsigned flags);
  * RT_EINVAL if a page cannot be read (a guard page at the low end is not part
  * of the stack).  The low end of a stack that grows need not be mapped yet.
  *
- * Any thread, as rt_thread_attach.
+ * Any thread.  Blocks while the world is stopped.  Does not collect.
  */
 RT_API int rt_thread_attach_stack(void *lo, void *hi, unsigned flags);
 
@@ -165,10 +165,11 @@ RT_API rt_thread *rt_thread_self(void);
  *
  * Until rt_blocking_leave the thread must not obtain heap pointers, or store
  * any into the heap or into roots.  Nor must it change what a root or trace
- * callback reads: another thread may collect at any time, in a host with one
- * thread a thread of the library (rt_config.gc_period_s).  It must not call a
- * function that only attached threads may call.  The library cannot detect
- * every breach of these rules.  Leaving the region by longjmp is an error.
+ * callback reads: another thread may collect at any time, even in a host with
+ * one thread, because the background thread may (rt_config.gc_period_s).  It
+ * must not call a function that only attached threads may call.  The library
+ * cannot detect every breach of these rules.  Leaving the region by longjmp is
+ * an error.
  *
  * The library cannot see that a C++ exception, pthread_exit or a deferred
  * cancellation leaves the function that called this.  Then the region lasts
@@ -190,17 +191,18 @@ RT_API int rt_blocking_enter(void);
  * Returns 0, or RT_EPERM (not attached), RT_ESTATE (not inside one; no heap).
  *
  * Attached threads.  Blocks while the world is stopped, and for microseconds
- * while the library's thread takes free pages from the cache of this one
+ * while the background thread takes free pages from the cache of this one
  * (rt_config.idle_s).  Does not collect.
  */
 RT_API int rt_blocking_leave(void);
 
 /*
  * rt_call_blocking calls fn(arg) inside a blocking region and returns its
- * result, which must not be a heap pointer that the thread did not have
- * before.  For a thread that is not attached, is inside a region already, or
- * has stopped the world, it just calls fn.  If fn is null, or if the thread is
- * inside a no-GC stretch, nothing is called and the result is NULL.
+ * result, which must not be a heap pointer that the thread did not have before.
+ * For a thread that is not attached, is inside a region already, or has stopped
+ * the world, it just calls fn; so it does without a heap.  If fn is null, it
+ * does nothing and returns NULL, whatever the state of the thread.  The same
+ * holds inside a no-GC stretch.  arg may be NULL.
  *
  * fn may be left by a C++ exception, by pthread_exit or by a deferred
  * cancellation: that ends the region, as returning does.  Destructors and
@@ -213,7 +215,8 @@ RT_API int rt_blocking_leave(void);
  * host whose errors are longjmps must catch them in fn, and jump on when
  * rt_call_blocking has returned.
  *
- * Any thread.  Blocks while the world is stopped.  Does not collect.
+ * Any thread.  If it has begun a region, it blocks at the end of fn while the
+ * world is stopped, as rt_blocking_leave does.  Does not collect.
  */
 RT_API void *rt_call_blocking(void *(*fn)(void *), void *arg);
 
@@ -222,10 +225,10 @@ RT_API void *rt_call_blocking(void *(*fn)(void *), void *arg);
  * computes for long without allocating must call it in its loops, every few
  * microseconds.  It costs two tests if no stop is requested.
  *
- * While the library has no thread (gc_threads 0, or the system refuses one),
+ * If there is no background thread (gc_threads 0, or the system refuses one),
  * and something is left to sweep (rt_config.sweep), each call also sweeps one
- * part of the heap, at most 4 MiB, which takes 10 to 50 microseconds.  A stop
- * waits for that.
+ * part of the heap.  That is at most 4 MiB, and takes 10 to 50 microseconds.  A
+ * stop waits for that.
  *
  * Any thread.  It does nothing on a thread that is not attached, inside a
  * blocking region or a no-GC stretch, and in the caller's own stop.  Blocks and

@@ -288,8 +288,8 @@ bool arena_release_tables(uint32_t chunk)
 	bool all = release_table(TABLE_LINES, chunk);
 
 	all &= release_table(TABLE_SPANS, chunk);
-	// Both pair with the release in add_table, which another thread may be
-	// in.
+	// Both acquires pair with the release in add_table, which another
+	// thread may be running.
 	if (atomic_ptr_load_acquire(&arena.typebits))
 		all &= release_table(TABLE_TYPEBITS, chunk);
 	if (atomic_ptr_load_acquire(&arena.deadbits))

@@ -233,9 +233,9 @@ static void free_slot(struct freelist_slot *slot)
 		mcentral_push(s);
 }
 
-// free_shared frees the slots of a shared list, and returns how many.  If slots
-// are missing, a link was overwritten with 0: that of the last slot found, or
-// that of a slot allocated since.
+// free_shared frees the slots of a shared list, and returns how many.  If it
+// frees fewer slots than the list counts, a link was overwritten with 0: that
+// of the last slot in the list, or that of a slot that was allocated since.
 static uint32_t free_shared(spanclass sc)
 {
 	struct freelist_slot *chain = shared_head(sc), *last = chain;

@@ -9,7 +9,7 @@
 // slots looks before it takes another span.  So memory circulates between a
 // thread that allocates and one that frees.
 //
-// Every flush of all caches, which is in a stop, frees the slots on the lists.
+// A flush of all caches happens in a stop, and frees the slots on the lists.
 // So all lists are empty at marking, and an exact read of statistics is exact.
 //
 // In a listed slot, word 0 is the link, and word 1 is the seal: the address of
@@ -17,10 +17,10 @@
 // thread that takes a slot from a list clears both words.  If it finds no seal,
 // the program has written to the object after rt_free, or to the one before it
 // on the list, and the process ends.  A write of 0 to word 0 cuts the list.  No
-// allocation from a list looks for that.  But lists know how many slots they
-// have, so the process ends when the thread has no more slots on its list and
-// looks at the shared one, and at the latest in the next flush.  An object
-// below FREELIST_MIN bytes has no room for the two words.
+// allocation from a list looks for that.  But each list counts its slots.  So
+// the process ends when the thread has used up its list and looks at the shared
+// one, at the latest in the next flush.  An object below FREELIST_MIN bytes has
+// no room for the two words.
 #ifndef RUNTIME_SPANS_FREELIST_H
 #define RUNTIME_SPANS_FREELIST_H
 
@@ -161,10 +161,10 @@ struct freelist_freed {
 // Returns false if there were none.
 bool freelist_free_shared(struct freelist_freed *freed);
 
-// freelist_check returns NULL if all invariants of a thread's list hold, which
-// they no longer do when the program has cut it, and freelist_check_shared if
-// no slot is on a shared list; otherwise what does not hold.  The world must be
-// stopped for the latter.
+// freelist_check returns NULL if all invariants of a thread's list hold,
+// otherwise what does not.  They do not hold after the program has cut the
+// list.  freelist_check_shared returns NULL if no slot is on a shared list.
+// The world must be stopped for the latter.
 const char *freelist_check(const struct freelist *l);
 const char *freelist_check_shared(void);
 

@@ -267,8 +267,8 @@ RT_INLINE bool mcache_has_freed(struct rt_mcache *mc, struct mcache_slot *slot)
 void *mcache_take_freed(struct rt_mcache *mc, struct mcache_slot *slot,
 			bool uninit);
 
-// mcache_set_span caches a span with free slots in a slot, which must have
-// none.
+// mcache_set_span puts a span, which must have a free slot, into a slot of the
+// mcache, which must have no span.
 void mcache_set_span(struct rt_mcache *mc, struct mcache_slot *slot,
 		     struct mspan *s);
 

@@ -51,8 +51,9 @@ struct mheap {
 	struct mutex lock;
 	// Pages in hand are free, but look allocated while their memory is
 	// being released or brought in.  Only the thread that has the turn has
-	// any, and it does not poll meanwhile.  A thread that finds no room
-	// while there are such pages waits for the turn and looks again.
+	// pages in hand, and it does not poll while it has some.  Another
+	// thread that finds no room meanwhile waits for the turn and looks
+	// again.
 	struct sema turn;
 	bool in_hand;
 	struct pagealloc pages;

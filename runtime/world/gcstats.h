@@ -51,11 +51,11 @@ struct cpustats_interval {
 // it becomes negative.
 void cpustats_add(struct cpustats *c, const struct cpustats_interval *i);
 
-// cpustats_follow brings *c to the time of *exact.  No class falls, and total
-// becomes that of *exact if that is more.  A class that is ahead of *exact
-// stays as it is until *exact has caught up; classes that are behind share the
-// new time.  So the identities hold, and *c becomes *exact as soon as no class
-// is ahead.  It is pure arithmetic.
+// cpustats_follow advances *c, the sums that were told last, to the newer
+// *exact.  No class falls, and total becomes that of *exact if that is more.  A
+// class that is ahead of *exact stays as it is until *exact has caught up;
+// classes that are behind share the new time.  So the identities hold, and *c
+// becomes *exact as soon as no class is ahead.  It is pure arithmetic.
 void cpustats_follow(struct cpustats *c, const struct cpustats *exact);
 
 // cpustats_check returns NULL if the identities hold and what this version does
@@ -81,7 +81,7 @@ enum { GCSTATS_GC = 0, GCSTATS_OTHER = 1 }; // reasons of a stop
 
 // The threads that release pages or sweep beside the others.  ASSIST are
 // threads of the host, in most cases because they are about to allocate;
-// BACKGROUND is the library's thread.
+// BACKGROUND is the background thread.
 enum gcstats_worker { GCSTATS_ASSIST, GCSTATS_BACKGROUND };
 
 // What sweeping beside the threads took, in ns.  It is all words.

@@ -22,7 +22,7 @@ int stoptable_row(int reason)
 	return reason >= 0 && reason < STOPTABLE_HOST ? reason : -1;
 }
 
-// add_stop adds a stop to what a row says.
+// add_stop adds a stop to the sums of a row, and notes it if it is the longest.
 static void add_stop(rt_stops *s, int reason, const struct rt_stop_times *times)
 {
 	s->stopping_ns += times->stopping_ns;

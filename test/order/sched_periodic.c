@@ -1,4 +1,4 @@
-// A collection of the library's thread meets collections, stops, forks and the
+// A collection of the background thread meets collections, stops, forks and the
 // end of the heap.
 #define RT_NO_INLINE_ALLOC
 #include <rt/rt.h>
@@ -65,7 +65,7 @@ static void pass_period(void)
 	note_wake(&scavenger.call);
 }
 
-// hold makes a collection due, and holds the library's thread at a point of it.
+// hold makes a collection due, and holds the background thread at a point.
 // The caller is blocked then.
 static void hold(enum schedpoint at)
 {
@@ -91,7 +91,7 @@ GROUP(periodic, .setup = begin, .timeout = 2 * AWAIT_SECONDS);
 TEST(a_thread_that_asked_before_collects_alone)
 {
 	hold(SCHED_PERIODIC_COLLECT);
-	// It has asked, and waits for the library's thread to stop.
+	// It has asked, and waits for the background thread to stop.
 	hold_at(SCHED_NOTE_WAIT, &other, host_collect);
 	schedpoint_release(SCHED_PERIODIC_COLLECT);
 	let_end(SCHED_NOTE_WAIT, &other);
@@ -101,7 +101,7 @@ TEST(a_thread_that_asked_before_collects_alone)
 	end();
 }
 
-// ask UNASKED_DROPS, UNASKED_TAKES: the library's thread leads, but answers no
+// ask UNASKED_DROPS, UNASKED_TAKES: the background thread leads, but answers no
 // ask.
 TEST(a_thread_that_asks_meanwhile_leads_next)
 {
@@ -135,7 +135,7 @@ TEST(a_thread_that_asks_during_the_collection_leads_next,
 }
 
 // ask UNASKED_WAITS, UNASKED_KEEPS, UNASKED_GIVES_UP: if another thread may
-// stop the world, the library's thread does not wait, and passes the lead to a
+// stop the world, the background thread does not wait, and passes the lead to a
 // thread that has asked meanwhile.
 TEST(it_gives_up_the_lead)
 {

@@ -24,7 +24,7 @@ enum {
 	MIDDLE = 40000, // a large object, too
 	HEAP_MIN = 256 << 20,
 	HEAP_MAX = 64 << 20, // more than the objects
-	// What a test takes is less than a tenth, after which the library's
+	// What a test takes is less than a tenth, after which the background
 	// thread would try again.
 	PERIOD_S = 255,
 };
@@ -79,7 +79,7 @@ enum {
 	TURN = 4,     // the right to stop the world is taken
 	LED = 8,      // a thread leads
 	LAST = 16,    // only the thread that is held can end the sweep
-	LIBRARY = 32, // the library's thread is held
+	LIBRARY = 32, // the background thread is held
 };
 
 struct phase {
@@ -223,7 +223,7 @@ static const struct phase phases[] = {
     {SCHED_SLICES_REST, hold_sweeper, LED | RUNS, host_collect, 2, 0, false},
     // Sweeping for a large object.
     {SCHED_TAKE_SWEPT, hold_sweeper, RUNS, take_large, 2, 0, false},
-    // The library's thread between two chunks.
+    // The background thread between two chunks.
     {SCHED_FINISH_SWEEP, hold_library, LIBRARY, collect_only, 2, 0, false},
     // In the last chunk.
     {SCHED_SWEEP_ONE_TAKEN, hold_last, RUNS | LAST, sweep_rest, 2, 0, false},
@@ -238,10 +238,10 @@ static const struct phase phases[] = {
     {SCHED_SCAVENGE_STEP, hold_one, RUNS, release_pages, 2, 0, false},
     // A thread has pages to bring in.
     {SCHED_POPULATE_RANGE, hold_one, RUNS, populate_pages, 2, 0, false},
-    // The library's thread leads.
+    // The background thread leads.
     {SCHED_PERIODIC_BEGIN, hold_periodic, LED | RUNS | LIBRARY, NULL, 2, 0,
      true},
-    // The library's thread in its stop.
+    // The background thread in its stop.
     {SCHED_CYCLE_FLIP, hold_periodic, LED | TURN | STOPPED | LIBRARY, NULL, 2,
      0, true},
     // Its stop has ended.

@@ -329,7 +329,7 @@ TEST(advice_that_comes_late_stays)
 	slices_rest(rt_thread_tls);
 }
 
-// begin_background leaves the library's thread between two chunks.
+// begin_background leaves the background thread between two chunks.
 static void begin_background(void)
 {
 	make_garbage(2, 1);
@@ -357,7 +357,7 @@ static void verify_in_child(void)
 
 GROUP(background, .setup = begin_background, .timeout = 2 * AWAIT_SECONDS);
 
-// While the library's thread is between two chunks, the world can be stopped,
+// While the background thread is between two chunks, the world can be stopped,
 // and forked; the other threads sweep on.
 TEST(the_librarys_thread_lets_a_stop_come, .n = 2)
 {
@@ -387,7 +387,7 @@ static void look_in_stop(void)
 	start();
 }
 
-// A slice of the library's thread has several chunks.  A stop that comes waits
+// A slice of the background thread has several chunks.  A stop that comes waits
 // for the one that the thread is in, and for no other.
 TEST(a_stop_ends_a_slice_of_the_librarys_thread)
 {
@@ -413,7 +413,7 @@ TEST(a_stop_ends_a_slice_of_the_librarys_thread)
 
 GROUP(refused, .timeout = 2 * AWAIT_SECONDS);
 
-// If the system refuses the library's thread, those that allocate sweep.
+// If the system refuses the background thread, those that allocate sweep.
 TEST(without_a_thread_the_host_sweeps)
 {
 	uint64_t before;
@@ -435,7 +435,7 @@ TEST(without_a_thread_the_host_sweeps)
 // ---- whatever the host does meanwhile ----
 
 // A place in a sweep, and what the thread does that is held there.  Without a
-// function it is the library's thread, which is blocked.
+// function it is the background thread, which is blocked.
 static const struct place {
 	enum schedpoint at;
 	void (*fn)(void);
@@ -581,15 +581,15 @@ TEST(a_sweep_ends_once, .n = RT_ARRAY_LEN(places) * RT_ARRAY_LEN(deeds))
 	must(rt_fini());
 }
 
-// let_scavenger_end releases the library's thread when the heap waits for it.
+// let_scavenger_end releases the background thread when the heap waits for it.
 static void let_scavenger_end(void)
 {
 	await_at_least(&scavenger.quit, 1);
 	schedpoint_release(SCHED_FINISH_SWEEP);
 }
 
-// A heap does not end while another thread sweeps.  It ends while the library's
-// thread does, which leaves the rest.
+// A heap does not end while another thread sweeps.  It ends while the
+// background thread does, which leaves the rest.
 TEST(a_heap_ends_in_the_middle_of_a_sweep, .n = RT_ARRAY_LEN(places))
 {
 	const struct place *p = &places[_i];

@@ -1,6 +1,7 @@
 #!/bin/sh
-# bench_table.sh - bench/table.awk computes what doc/bench.md says, and fails if
-# a run failed; and the first table of README.md has figures of the large one.
+# bench_table.sh - bench/table.awk and bench/pairs.awk compute what doc/bench.md
+# says, and fail if a run failed; and the first table of README.md has figures of
+# the large one.
 #
 # usage: srcdir=DIR test/scripts/bench_table.sh
 set -u
@@ -89,7 +90,10 @@ shows "where, when and how often below a table" ratios \
 	"a machine; a day; medians of 3 runs in turn (7 in all); other processes"
 shows "the same below the figures of one case" figures \
 	"a machine; a day; medians of 3 runs in turn; other processes had"
-shows "the aims that were missed" missed ">= 3 x the best collector |"
+shows "a case that misses aims" missed "| has a rate, Mops |  |  |  |  |"
+shows "the first of these, with the figures" missed \
+	"| missed: >= 30 | 20.0 (1) | ±0% | 10.0 (1) go | 0.500 equal equal |"
+shows "the next of these" missed "| missed: >= 3 x the best collector |  |  |  |  |"
 shows "how many aims were reached" missed "Aims reached: 4, missed: 2."
 shows "the rows of the README" readme "| how long | **11.0** | 22.0 |"
 shows "the peak below a row of the README" readme "| peak MiB | 2 | 4 |"
@@ -112,6 +116,43 @@ refuses "another checksum" "time go 2 22 ns 1 2 4096 0 X p50_us=2~max_us=9" \
 	"time, go: checksum X, not c"
 refuses "a run that failed" "time go 2 failed" "time, go: failed"
 refuses "rtheap too slow" "rate rtheap 2 timeout" "rate, rtheap: not done"
+
+# row setting cpu_s peak_kib collections checksum
+as_tabs >"$work/pairs" <<'END'
+trees rtheap-50 4 1024 20 c
+trees rtheap 1 4096 9 c
+trees rtheap 3 4096 9 c
+trees boehm-3 4 2048 10 c
+trees boehm-1 1 512 7 c
+END
+
+# pairs WHAT LINE: requires that line in the table of pairs.
+pairs() {
+	if awk -f "$srcdir/bench/pairs.awk" "$work/pairs" >"$work/table" &&
+		grep -Fx -e "$2" "$work/table" >/dev/null; then
+		passed=$((passed + 1))
+	else
+		failed=$((failed + 1))
+		echo "bench_table: pairs: $1: '$2' is not in:"
+		cat "$work/table"
+	fi
+}
+
+pairs "what a setting took" "| trees | rtheap-50 | 4.000 ±0% | 1.0 | 20 | - | - |"
+pairs "the spread" "|  | rtheap | 2.000 ±50% | 4.0 | 9 | - | - |"
+pairs "the time at a peak between two settings" \
+	"|  | boehm-3 | 4.000 ±0% | 2.0 | 10 | 0.50 2.00 | 0.71 |"
+pairs "a peak below that of every setting" \
+	"|  | boehm-1 | 1.000 ±0% | 0.5 | 7 | 2.00 8.00 worse | peak x 2.00 |"
+pairs "the mean of a column" "| geometric mean | boehm-3 | - | - | - | 0.50 2.00 | 0.71 of 1 |"
+pairs "no mean of no row" "|  | boehm-1 | - | - | - | 2.00 8.00 | - |"
+echo "trees boehm-3 4 2048 10 d" | as_tabs >>"$work/pairs"
+if awk -f "$srcdir/bench/pairs.awk" "$work/pairs" >/dev/null 2>&1; then
+	failed=$((failed + 1))
+	echo "bench_table: pairs: another checksum: not refused"
+else
+	passed=$((passed + 1))
+fi
 
 # figures: prints the numbers of the first table of README.md that its large
 # table does not have, and then how many it has.

@@ -1,6 +1,6 @@
 // Memory that is brought in before it is needed: when, and how much.
 //
-// The test is the library's thread, and decides what time it is.
+// The test is the background thread, and decides what time it is.
 #define RT_NO_INLINE_ALLOC
 #include <errno.h>
 #include <pthread.h>

@@ -327,7 +327,7 @@ static void collect_now(void)
 	must(rt_gc());
 }
 
-// await_period waits until the library's thread has collected.
+// await_period waits until the background thread has collected.
 static void await_period(void)
 {
 	rt_cycle c = {.number = 0};
@@ -516,7 +516,7 @@ static void setup(void)
 	setup_as(heap_config(HEAP_QUIET));
 }
 
-// setup_period has the library's thread collect each second.
+// setup_period has the background thread collect each second.
 static void setup_period(void)
 {
 	rt_config c = heap_config(100);
@@ -749,7 +749,7 @@ TEST(the_ready_callback_runs_no_destructor)
 	ck_assert_uint_eq(drops, 1);
 }
 
-// ---- on the library's thread ----
+// ---- on the background thread ----
 
 GROUP(period, .setup = setup_period, .timeout = 60);
 

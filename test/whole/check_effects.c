@@ -203,7 +203,7 @@ static uint64_t brought_in_ahead(void)
 	return n != 0;
 }
 
-// A large heap has the library's thread bring in memory.
+// A large heap has the background thread bring in memory.
 static uint64_t library_has_a_thread(void)
 {
 	ck_assert_ptr_nonnull(rt_alloc_noscan_uninit((size_t)40 << 20));

@@ -480,7 +480,7 @@ static bool init_with(unsigned kind, uint64_t nth, uint64_t ncalls)
 	uint64_t failed;
 	int error;
 
-	// The C library would keep the stack of the library's thread.
+	// The C library would keep the stack of the background thread.
 	if (c.sweep != 0)
 		c.gc_threads = 0;
 	fault_fail(kind, nth, ncalls, ENOMEM);

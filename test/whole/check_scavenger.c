@@ -22,7 +22,7 @@ static void begin(void)
 	rt_config c = heap_config(HEAP_QUIET);
 
 	c.max_procs = 1;
-	// The library's thread would sweep, and read clocks that fail.
+	// The background thread would sweep, and read clocks that fail.
 	if (c.sweep != 0)
 		c.gc_threads = 0;
 	begin_as(c);

@@ -233,7 +233,7 @@ TEST(a_child_goes_on)
 		    after.wall > before.wall);
 }
 
-// ---- the library's thread ----
+// ---- the background thread ----
 
 static void await_swept(void)
 {
@@ -249,7 +249,7 @@ static void await_swept(void)
 
 GROUP(library, .timeout = 120);
 
-// The library's thread reads its clock at both ends of a slice of chunks.
+// The background thread reads its clock at both ends of a slice of chunks.
 TEST(the_slices_of_the_librarys_thread_are_timed)
 {
 	struct told before, after;

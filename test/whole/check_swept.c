@@ -395,7 +395,7 @@ static uint32_t chunks_left(void)
 	return sweep_highest(left) - sweep_lowest(left);
 }
 
-// Threads of the host take the lowest chunk, also for a refill.  The library's
+// Threads of the host take the lowest chunk, also for a refill.  The background
 // thread takes some of the highest.
 TEST(chunks_are_taken_from_both_ends)
 {
@@ -723,7 +723,7 @@ TEST(huge_pages_follow_the_sweep, .n = 2)
 	must(rt_fini());
 }
 
-// A thread of the host leaves that to the library's thread, once.
+// A thread of the host leaves that to the background thread, once.
 TEST(the_librarys_thread_is_told_of_huge_pages)
 {
 	begin_huge(config(2, 0));
@@ -762,7 +762,7 @@ static void await_stretch(void)
 	must(rt_blocking_leave());
 }
 
-// The library's thread advises if it has swept and there is no helper.
+// The background thread advises if it has swept and there is no helper.
 TEST(the_librarys_thread_advises)
 {
 	rt_config c = config(2, 1);
@@ -962,7 +962,7 @@ TEST(no_thread_of_two_is_refused_while_garbage_is_left, .n = 2)
 	must(rt_fini());
 }
 
-// ---- the library's thread ----
+// ---- the background thread ----
 
 static void await_swept(void)
 {

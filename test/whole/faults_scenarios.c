@@ -467,7 +467,7 @@ unsigned act_scavenger(void)
 	return failed;
 }
 
-// act_ahead does what the library's thread does for threads that take much
+// act_ahead does what the background thread does for threads that take much
 // memory, which these do not.
 static unsigned act_ahead(void)
 {
@@ -504,7 +504,7 @@ static void check_scavenger(void)
 	await_released();
 }
 
-// act_periodic collects as the library's thread does, which does not exist.
+// act_periodic collects as the background thread does, which does not exist.
 // Without a clock nothing is due, and what the thread does then is to look
 // again after a period at most.
 static unsigned act_periodic(void)
@@ -560,8 +560,8 @@ static unsigned read_unswept(void)
 	return failed;
 }
 
-// The program sweeps alone, also in a stop, as the library's thread does, and
-// when its thread first uses a kind.  Then it sweeps beside the library's
+// The program sweeps alone, also in a stop, as the background thread does, and
+// when its thread first uses a kind.  Then it sweeps beside the background
 // thread, which it may get.
 static unsigned act_sweep(void)
 {
@@ -572,7 +572,7 @@ static unsigned act_sweep(void)
 	settings.gc_threads = 0;
 	failed = read_unswept();
 	failed += make_unswept();
-	// The library's thread itself may come after the trial.
+	// The background thread itself may come after the trial.
 	swept_some = swept_slice_down(proc_self());
 	require(swept_some || scavenger_runs() || trial.kind != OSCALL_CLOCK,
 		"nothing was left");

@@ -27,7 +27,7 @@ static inline void begin_with(size_t max_heap, int percent)
 	rt_config c = heap_config(percent);
 
 	c.max_heap = max_heap;
-	// A wake that is refused would leave the library's thread asleep.
+	// A wake that is refused would leave the background thread asleep.
 	if (c.sweep != 0)
 		c.gc_threads = 0;
 	heap_start_exact(c);
