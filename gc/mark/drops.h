@@ -198,8 +198,8 @@ void drops_requeue(struct mspan *s);
 // drops_begin_now puts an open batch back into the queue.  Then drops_pick
 // makes the object of a slot dead; its drop must not have begun.  The world
 // must be stopped, and all mcaches flushed.  drops_take_now takes the picked
-// objects one by one; *page is 0 at first.  When that has returned false, the
-// caller must call drops_end_now.
+// objects one by one; *page is 0 at first.  When drops_take_now has returned
+// false, the caller must call drops_end_now.
 //
 // drops_abandon ends the destructors of P p, if its thread runs some.  An
 // object that was picked and not yet dropped becomes what it was before.  But

@@ -402,9 +402,9 @@ static void report(const struct site_found *f)
 	notices_add(&t);
 }
 
-// report_all reports the sites whose targets are in the state how, at most
-// *room of them, and lowers *room by their number.  Returns the number of the
-// others.
+// report_all reports at most *room of the sites whose targets are in the state
+// how, and lowers *room by the number reported.  Returns how many such sites it
+// did not report.
 static uint64_t report_all(enum site_target how, uint32_t *room)
 {
 	uint64_t others = 0;

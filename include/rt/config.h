@@ -496,8 +496,9 @@ typedef struct rt_config {
 	 *
 	 * The collection counts as one that the host did not request, in
 	 * num_forced_gc as in heap_headroom.  It does not end the idle time of
-	 * idle_s.  If another thread collects or has the world stopped, it
-	 * comes a tenth of the time later.  Default 120, as in Go.  0: never.
+	 * idle_s.  If another thread collects or has the world stopped, the
+	 * background thread tries again after a tenth of gc_period_s.  Default
+	 * 120, as in Go.  0: never.
 	 */
 	uint8_t gc_period_s;
 

@@ -132,7 +132,8 @@ bool dealloc_plain(struct rt_mcache *mc, void *p)
 	    class < SIZECLASS_TINY + (kind == KIND_NOSCAN) ||
 	    !is_object((uintptr_t)p, pageword, class))
 		return false;
-	// mcache_slot_uninit would find the slot for uninit with one load more.
+	// The slot for uninit is slot + SPANCLASS_BASE.  mcache_slot_uninit
+	// would take one load more to find it.
 	slot = own_slot(mc, class, kind);
 	if (!slot || !may_list(mc, slot, p) ||
 	    (kind == KIND_NOSCAN && class < RT_RUN_CLASSES &&

@@ -14,7 +14,7 @@
 #include "runtime/spans/mheap.h"
 
 // Bytes that a step brings in.  A stop waits for a step, and so may a thread
-// that needs pages.  A call for more costs no less per page (measured).
+// that needs pages.  A larger step would not make a page cheaper (measured).
 enum { POPULATE_STEP = 128 << 10 };
 
 // The most chunks at which a call of populate_range looks.

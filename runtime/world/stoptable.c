@@ -38,25 +38,25 @@ void stoptable_add(struct stoptable *t, int reason,
 		   const struct rt_stop_times *times)
 {
 	int row = stoptable_row(reason);
-	uint64_t copy[STOPTABLE_WORDS];
+	union {
+		rt_stops s;
+		uint64_t word[STOPTABLE_WORDS];
+	} u;
 	atomic_u64 *word;
 	uint64_t n;
-	rt_stops s;
 
 	RT_ASSERT(row >= 0);
 	RT_CHECK(stoptable_check(t));
 	word = t->row[row].word;
 	n = atomic_u64_load_relaxed(&t->row[row].done) + 1;
 	for (unsigned i = 0; i < STOPTABLE_WORDS; i++)
-		copy[i] = atomic_u64_load_relaxed(&word[i]);
-	memcpy(&s, copy, sizeof s);
-	add_stop(&s, reason, times);
-	memcpy(copy, &s, sizeof copy);
+		u.word[i] = atomic_u64_load_relaxed(&word[i]);
+	add_stop(&u.s, reason, times);
 	// These releases pair with the acquires in read_once: a reader that
 	// sees any word below also sees begun, and reads again.
 	atomic_u64_store_relaxed(&t->row[row].begun, n);
 	for (unsigned i = 0; i < STOPTABLE_WORDS; i++)
-		atomic_u64_store_release(&word[i], copy[i]);
+		atomic_u64_store_release(&word[i], u.word[i]);
 	atomic_u64_store_release(&t->row[row].done, n);
 }
 
