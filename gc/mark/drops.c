@@ -58,6 +58,7 @@ struct mspan *drops_next_span(uint64_t *page)
 {
 	uint64_t end = arena_used() >> RT_PAGE_SHIFT;
 
+	RT_ASSERT(stw_stopped());
 	while (*page < end) {
 		uint64_t first = (*page)++;
 

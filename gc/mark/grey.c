@@ -3,8 +3,10 @@
 
 #include <string.h>
 
+#include "runtime/os/throw.h"
 #include "runtime/os/settings.h"
 #include "runtime/os/poison.h"
+#include "runtime/world/stw.h"
 #include "gc/mark/drops.h"
 
 uint8_t grey_granules[GREY_COUNTS];
@@ -85,6 +87,7 @@ void grey_add_kind(unsigned kind)
 
 void grey_expect(bool loose)
 {
+	RT_ASSERT(stw_stopped());
 	if (!loose && !expected)
 		return;
 	expected = loose;

@@ -8,6 +8,7 @@
 #include "runtime/os/throw.h"
 #include "runtime/os/settings.h"
 #include "runtime/os/poison.h"
+#include "runtime/world/stw.h"
 #include "runtime/spans/kinds.h"
 #include "runtime/spans/mcentral.h"
 
@@ -651,6 +652,7 @@ static void free_listed(struct rt_proc *p)
 
 void mcache_flush_all(struct rt_proc *p)
 {
+	RT_ASSERT(stw_stopped());
 	for (struct rt_proc *q = proc_first(); q; q = proc_next(q)) {
 		struct rt_mcache *mc = mcache_of(q);
 
@@ -662,6 +664,7 @@ void mcache_flush_all(struct rt_proc *p)
 
 void mcache_flush_pages_all(void)
 {
+	RT_ASSERT(stw_stopped());
 	for (struct rt_proc *p = proc_first(); p; p = proc_next(p)) {
 		struct rt_mcache *mc = mcache_of(p);
 

@@ -976,6 +976,7 @@ struct mspan *mheap_next_span(uint64_t *page)
 {
 	uint64_t end = arena_used() >> RT_PAGE_SHIFT;
 
+	RT_ASSERT(stw_stopped());
 	for (uint64_t i = *page; i < end; i++) {
 		struct mspan *s = arena_span(i);
 

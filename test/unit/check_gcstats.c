@@ -8,6 +8,7 @@
 #include "test/harness/fault.h"
 #include "test/harness/heap.h"
 #include "test/harness/readers.h"
+#include "test/harness/stopped.h"
 
 // ---- CPU accounting ----
 
@@ -205,8 +206,10 @@ static uint64_t idle_after(uint64_t now, uint64_t cpu_begin)
 	const struct gcstats_cycle c = {
 	    .now = now, .cpu_begin = cpu_begin, .cpu_end = gcstats_cpu()};
 	struct gcstats_cycles r;
+	bool begun = stopped_begin();
 
 	gcstats_end_cycle(&c);
+	stopped_end(begun);
 	gcstats_read_cycles(&r);
 	return r.cpu.idle;
 }
@@ -307,9 +310,13 @@ GROUP(record, .timeout = 60);
 
 static void write_records(void)
 {
+	bool begun;
+
 	readers_await(1);
+	begun = stopped_begin();
 	for (uint64_t n = 1; n <= RECORDS; n++)
 		end_cycle(n);
+	stopped_end(begun);
 }
 
 TEST(no_reader_sees_a_torn_record)
