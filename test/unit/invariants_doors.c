@@ -14,6 +14,7 @@
 #include "gc/cycle/ask.h"
 #include "gc/cycle/sweep.h"
 #include "gc/cycle/pacer.h"
+#include "gc/cycle/scavenger.h"
 #include "gc/cycle/swept.h"
 #include "gc/mark/crew.h"
 #include "gc/mark/describe.h"
@@ -231,7 +232,19 @@ static void stacks(void)
 	  ask_queue.first = ask_queue.last = &x.ask;                           \
 	  ask_queue.led = true, rt_gc())                                       \
 	X("number of active sweepers is negative", U32(sweep.active, -1),      \
-	  sweep_chunk(self))
+	  sweep_chunk(self))                                                   \
+	X("queue of drops has an impossible state", drops.turn = 2, rt_gc())   \
+	X("span in the queue of drops does not say so",                        \
+	  drops.next = drops.next_last = slot->span, rt_gc())                  \
+	X("number of drops differs from the dead that wait",                   \
+	  U64(drops.ready, 1);                                                 \
+	  rt_stop_the_world(RT_STOP_HOST), drops_begin_now())                  \
+	X("scavenger has an unknown state", U32(scavenger.timed, 2),           \
+	  scavenger_claim())                                                   \
+	X("scavenger is made by two threads", U32(scavenger.making, 2),        \
+	  scavenger_await())                                                   \
+	X("note has an unknown state", scavenger_claim();                      \
+	  U32(scavenger.pause.woken, 7), scavenger_dismiss())
 
 // Functions that need a stopped world.
 #define DOORS_STOPPED(X)                                                       \
