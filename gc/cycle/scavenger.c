@@ -78,8 +78,8 @@ static struct scavturn_next release(struct scavturn *turn, struct rt_proc *p)
 	static const struct scavturn_next rest = {.sleep = SCAVTURN_CALL,
 						  .ns = UINT64_MAX};
 
-	return settings.scavenge != 0 ? scavturn_run(turn, p, nanotime())
-				      : rest;
+	return settings()->scavenge != 0 ? scavturn_run(turn, p, nanotime())
+					 : rest;
 }
 
 // collect collects if that is due.  The turn before it has seen what the
@@ -209,7 +209,7 @@ static bool due(void)
 // were idle.
 static bool may_be_idle(void)
 {
-	return settings.idle_s != 0 && left() >= SCAVGOAL_LEAST;
+	return settings()->idle_s != 0 && left() >= SCAVGOAL_LEAST;
 }
 
 static void call(void)
@@ -235,7 +235,8 @@ void scavenger_provide(struct rt_proc *p)
 	bool sweeps = !swept_over();
 
 	RT_ASSERT(p == proc_self());
-	if (settings.gc_threads == 0 || (settings.scavenge == 0 && !sweeps))
+	if (settings()->gc_threads == 0 ||
+	    (settings()->scavenge == 0 && !sweeps))
 		return;
 	if (atomic_u32_load_relaxed(&scavenger.runs) == 0) {
 		if (sweeps || left() >= SCAVGOAL_LEAST)

@@ -104,7 +104,7 @@ void grey_look(struct marker *m)
 	m->alloc_line = epoch_alloc_line(gen);
 	m->mark_line = epoch_mark_line(gen);
 	m->markwords = &arena.lines->line[m->mark_line];
-	m->halves = settings.align8 || kinds_halves();
+	m->halves = settings()->align8 || kinds_halves();
 	m->typed = kinds_exists(KIND_TYPED);
 	m->work.t.base = (const char *)m->base;
 	m->work.t.used = m->used;

@@ -47,8 +47,9 @@ static_assert((int)RT_KIND_ALIGN8_FIRST == (int)KIND_ALIGN8, "one numbering");
 // sanitizer, a debug build or a setting must see every allocation.
 static bool inline_allowed(void)
 {
-	return !settings.align8 && settings.gcstress == 0 && !settings.poison &&
-	       settings.guard_small == 0 && !RT_ASAN && !RT_DEBUG_BUILD;
+	return !settings()->align8 && settings()->gcstress == 0 &&
+	       !settings()->poison && settings()->guard_small == 0 &&
+	       !RT_ASAN && !RT_DEBUG_BUILD;
 }
 
 // run_of returns the run of a slot of RT_NOSCAN or RT_WORDS.  If inline code

@@ -28,7 +28,7 @@ bool mheap_init(void)
 	mheap.max = arena.reserved >> RT_PAGE_SHIFT;
 	// Pages populated ahead must not be protected.
 	atomic_u32_store_relaxed(&mheap.populate,
-				 settings.populate != 0 && !guard_on);
+				 settings()->populate != 0 && !guard_on);
 	// Not zeroed: a late popper of mcentral may read a freed mspan's node.
 	fixalloc_init(&mheap.spans, sizeof(struct mspan), LFSTACK_ALIGN, false,
 		      &gauges.mspan_sys);

@@ -185,7 +185,7 @@ static struct cpustats_interval interval(struct clocks *last, uint64_t now,
 					 uint64_t cpu)
 {
 	return (struct cpustats_interval){
-	    .nprocs = (uint32_t)settings.max_procs,
+	    .nprocs = (uint32_t)settings()->max_procs,
 	    .wall = base_sub_sat(now, last->now),
 	    .cpu = base_sub_sat(cpu, last->cpu),
 	    .scavenge = {since_last(&gcstats.scavenge[GCSTATS_ASSIST],

@@ -393,7 +393,7 @@ TEST(the_hosts_cpu_is_read_before_the_collection)
 	const uint64_t hour = UINT64_C(3600) * 1000 * 1000 * 1000;
 	struct gcstats_cycles c;
 
-	settings.max_procs = 1024;
+	settings_present.max_procs = 1024;
 	gcstats_init();
 	host_block();
 	hold_at(SCHED_CYCLE_FLIP, &other, host_collect);
@@ -454,7 +454,7 @@ TEST(no_answer_mixes_two_large_objects, .n = RT_ARRAY_LEN(large))
 	size_t n = large[_i].request;
 	struct mspan *s;
 
-	settings.guard_large = 1;
+	settings_present.guard_large = 1;
 	guard_init();
 	s = take_large(n, large[_i].guarded);
 	base = s->base;

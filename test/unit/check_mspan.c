@@ -481,7 +481,7 @@ TEST(a_guarded_span_of_the_wrong_shape_is_found, .n = GUARDED_SHAPES)
 	const char *says;
 
 	inside_boot(false);
-	settings.guard_large = 1;
+	settings_present.guard_large = 1;
 	guard_init();
 	s = refill_guarded(mc, self, KIND_WORDS, 1000);
 	ck_assert_ptr_nonnull(s);

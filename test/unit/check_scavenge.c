@@ -37,8 +37,8 @@ static void begin(int i)
 	sysmem_init();
 	phys = base_max(page_sizes[i] / RT_PAGE_SIZE, 1);
 	atomic_u32_store_relaxed(&epoch.sweepgen, 2);
-	settings.populate = 1;
-	settings.max_heap = RT_ARENA_SIZE;
+	settings_present.populate = 1;
+	settings_present.max_heap = RT_ARENA_SIZE;
 	ck_assert(arena_init());
 	ck_assert(mheap_init());
 	for (unsigned page = 0; page < PAGES; page++) {
