@@ -17,7 +17,7 @@ enum {
 
 bool ahead_wanted(void)
 {
-	return settings.populate >= 2 && settings.gc_threads != 0 &&
+	return settings()->populate >= 2 && settings()->gc_threads != 0 &&
 	       atomic_u32_load_relaxed(&mheap.populate) != 0;
 }
 

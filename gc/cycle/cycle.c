@@ -63,9 +63,9 @@ static const char *check_sets(void)
 // rt_drop_now works on spans that are swept.
 static bool sweeps_beside(const struct ask *asked)
 {
-	if (settings.sweep == 0 || drops.now || any_asks(asked, ASK_MEMORY))
+	if (settings()->sweep == 0 || drops.now || any_asks(asked, ASK_MEMORY))
 		return false;
-	return settings.sweep == 2 || swept_takes_ns() > SWEEP_STOP_NS;
+	return settings()->sweep == 2 || swept_takes_ns() > SWEEP_STOP_NS;
 }
 
 // flip turns mark bits into alloc bits.  After it every span is unswept.
@@ -194,9 +194,9 @@ static RT_NOINLINE void collect_stopped(struct rt_proc *p, bool forced,
 	RT_CHECK(gauges_check(&gauges));
 	cyclerecord_step(CYCLERECORD_PREPARE);
 	cycle.found = mark_all(p);
-	if (RT_UNLIKELY(settings.checkmark != 0))
+	if (RT_UNLIKELY(settings()->checkmark != 0))
 		checkmark_all();
-	if (RT_UNLIKELY(settings.tracecheck != 0))
+	if (RT_UNLIKELY(settings()->tracecheck != 0))
 		tracecheck_all();
 	cyclerecord_step(CYCLERECORD_MARK);
 	probe_gc_marked(cycle.number, cycle.found.marked_bytes);

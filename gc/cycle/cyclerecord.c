@@ -55,7 +55,7 @@ void cyclerecord_begin(enum rt_cause cause, bool forced, uint64_t used)
 	    .heap_start = live(),
 	    .used = used,
 	    .goal = atomic_u64_load_relaxed(&pacer.goal),
-	    .max_procs = (uint32_t)settings.max_procs,
+	    .max_procs = (uint32_t)settings()->max_procs,
 	    .reason = (uint32_t)stw_reason(),
 	    .nthreads = world.nthreads,
 	    .slowest = world.slowest,

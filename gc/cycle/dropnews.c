@@ -17,7 +17,7 @@ void dropnews_collected(void)
 {
 	uint64_t live = gauge_load(&gauges.heap_live);
 	bool warns = !dropnews.warned &&
-		     drops.waited > base_max(live, settings.heap_min) / 2;
+		     drops.waited > base_max(live, settings()->heap_min) / 2;
 
 	RT_ASSERT(stw_stopped());
 	if (warns) {

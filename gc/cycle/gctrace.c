@@ -258,19 +258,19 @@ static void write_cycle(const struct gctrace_cycle *cycle)
 	const rt_cycle *known =
 	    cyclering_read(&cyclering, cycle->number, &c) ? &c : NULL;
 
-	if (settings.gctrace != 0)
+	if (settings()->gctrace != 0)
 		write_record(known, gctrace_format);
-	if (settings.gctrace == 2)
+	if (settings()->gctrace == 2)
 		write_scan(cycle);
-	if (settings.gcpacertrace != 0)
+	if (settings()->gcpacertrace != 0)
 		write_pacer(known);
-	if (settings.scavtrace != 0)
+	if (settings()->scavtrace != 0)
 		write_record(known, gctrace_format_scav);
 }
 
 void gctrace_note(void)
 {
-	if (settings.gctrace == 2)
+	if (settings()->gctrace == 2)
 		scanstats_count(&noted.scan);
 }
 
@@ -298,7 +298,7 @@ RT_NOINLINE void gctrace_forced(struct rt_proc *p, uint64_t bytes)
 	struct text line;
 
 	RT_ASSERT(p == proc_self());
-	if (settings.scavtrace == 0)
+	if (settings()->scavtrace == 0)
 		return;
 	heapstats_read(&now); // the world runs, so no gauge can be summed
 	s.released = now.released;

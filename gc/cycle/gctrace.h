@@ -30,14 +30,14 @@ RT_GLOBAL struct gctrace gctrace;
 // gctrace_on tells whether collections are traced.
 RT_INLINE bool gctrace_on(void)
 {
-	return RT_UNLIKELY((settings.gctrace | settings.scavtrace |
-			    settings.gcpacertrace) != 0);
+	return RT_UNLIKELY((settings()->gctrace | settings()->scavtrace |
+			    settings()->gcpacertrace) != 0);
 }
 
 // What the lines of one collection say.  No check: it is a copy.
 struct gctrace_cycle {
 	uint64_t number;
-	struct scanstats scan; // only if settings.gctrace is 2
+	struct scanstats scan; // only if settings()->gctrace is 2
 };
 
 // gctrace_reset makes an empty trace.

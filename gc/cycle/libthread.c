@@ -11,9 +11,9 @@ __thread bool libthread_self;
 static void tell_host(void)
 {
 	struct hostcall before = hostcall_begin(
-	    "thread callback", NULL, (uintptr_t)settings.gc_thread_start);
+	    "thread callback", NULL, (uintptr_t)settings()->gc_thread_start);
 
-	settings.gc_thread_start(settings.gc_thread_arg);
+	settings()->gc_thread_start(settings()->gc_thread_arg);
 	hostcall_end(&before);
 }
 
@@ -24,7 +24,7 @@ static void set_up(const struct libthread_work *work)
 	libthread_self = true;
 	oscall_thread_name(work->name);
 	oscall_thread_processors();
-	if (!settings.gc_thread_start)
+	if (!settings()->gc_thread_start)
 		return;
 	// What the host sets must stay.
 	if (work->ordinary)
@@ -56,7 +56,7 @@ static void *libthread_main(void *arg)
 	note_wake(&t->begun);
 	// The thread that made this one no longer waits for it.  It may have a
 	// priority that lets no ordinary thread run.
-	if (t->work->ordinary && !settings.gc_thread_start)
+	if (t->work->ordinary && !settings()->gc_thread_start)
 		oscall_thread_ordinary();
 	t->work->serve(t, p);
 	proc_unblock(p);

@@ -3,6 +3,7 @@
 
 #include "runtime/os/probe.h"
 #include "runtime/os/throw.h"
+#include "runtime/world/stw.h"
 #include "runtime/spans/mheap.h"
 
 struct pacer pacer;
@@ -257,6 +258,7 @@ struct pacer_terms pacer_collected(const struct pacer_found *found)
 {
 	struct pacer_terms t;
 
+	RT_ASSERT(stw_stopped());
 	pacer.before = atomic_u64_load_relaxed(&pacer.goal);
 	pacer.found = *found;
 	if (!found->unswept)
@@ -268,6 +270,7 @@ struct pacer_terms pacer_collected(const struct pacer_found *found)
 
 void pacer_account(const struct pacer_cpu *cpu)
 {
+	RT_ASSERT(stw_stopped());
 	// If the clock was refused at the beginning, begin is 0.
 	account(cpu->begin < pacer.cpu ? 0 : base_sub_sat(cpu->end, cpu->begin),
 		cpu->end);

@@ -18,12 +18,12 @@ enum { AGAIN_PART = 10 }; // 1/10 of the period passes before another try
 
 static uint64_t period_ns(void)
 {
-	return settings.gc_period_s * SECOND_NS;
+	return settings()->gc_period_s * SECOND_NS;
 }
 
 bool periodic_wanted(void)
 {
-	return settings.gc_period_s != 0 && settings.gc_threads != 0 &&
+	return settings()->gc_period_s != 0 && settings()->gc_threads != 0 &&
 	       (int64_t)atomic_u64_load_relaxed(&pacer.percent) >= 0;
 }
 

@@ -78,8 +78,8 @@ static struct scavturn_next release(struct scavturn *turn, struct rt_proc *p)
 	static const struct scavturn_next rest = {.sleep = SCAVTURN_CALL,
 						  .ns = UINT64_MAX};
 
-	return settings.scavenge != 0 ? scavturn_run(turn, p, nanotime())
-				      : rest;
+	return settings()->scavenge != 0 ? scavturn_run(turn, p, nanotime())
+					 : rest;
 }
 
 // collect collects if that is due.  The turn before it has seen what the
@@ -110,6 +110,7 @@ static struct scavturn_next take_turn(struct scavturn *turn, struct rt_proc *p)
 	collect(turn, p, &next);
 	atomic_u32_store_relaxed(&scavenger.timed,
 				 next.sleep == SCAVTURN_TIMER);
+	RT_CHECK(scavenger_check(&scavenger));
 	schedpoint(SCHED_SCAVENGER_TAKE_TURN);
 	proc_block(p);
 	return next;
@@ -149,6 +150,7 @@ static const struct libthread_work scavenging = {
 
 bool scavenger_claim(void)
 {
+	RT_CHECK(scavenger_check(&scavenger));
 	// Pairs with the release in scavenger_release.
 	return atomic_u32_cas_acquire(&scavenger.making, 0, 1);
 }
@@ -165,6 +167,7 @@ static void start(void)
 	RT_ASSERT(atomic_u32_load_relaxed(&scavenger.making) == 1);
 	if (libthread_start(&scavenger.t, &scavenging))
 		atomic_u32_store_relaxed(&scavenger.runs, 1);
+	RT_CHECK(scavenger_check(&scavenger));
 }
 
 // make makes the thread, unless another thread is doing that.
@@ -206,7 +209,7 @@ static bool due(void)
 // were idle.
 static bool may_be_idle(void)
 {
-	return settings.idle_s != 0 && left() >= SCAVGOAL_LEAST;
+	return settings()->idle_s != 0 && left() >= SCAVGOAL_LEAST;
 }
 
 static void call(void)
@@ -232,7 +235,8 @@ void scavenger_provide(struct rt_proc *p)
 	bool sweeps = !swept_over();
 
 	RT_ASSERT(p == proc_self());
-	if (settings.gc_threads == 0 || (settings.scavenge == 0 && !sweeps))
+	if (settings()->gc_threads == 0 ||
+	    (settings()->scavenge == 0 && !sweeps))
 		return;
 	if (atomic_u32_load_relaxed(&scavenger.runs) == 0) {
 		if (sweeps || left() >= SCAVGOAL_LEAST)
@@ -289,6 +293,7 @@ void scavenger_dismiss(void)
 	RT_ASSERT(atomic_u32_load_relaxed(&scavenger.making) == 1);
 	// Pairs with the load in must_end.
 	atomic_u32_store_release(&scavenger.quit, 1);
+	RT_CHECK(scavenger_check(&scavenger));
 	note_wake(&scavenger.call);
 	note_wake(&scavenger.pause);
 }
@@ -299,6 +304,7 @@ void scavenger_await(void)
 	if (atomic_u32_load_relaxed(&scavenger.runs) != 0)
 		libthread_join(&scavenger.t);
 	atomic_u32_store_relaxed(&scavenger.quit, 0);
+	RT_CHECK(scavenger_check(&scavenger));
 }
 
 void scavenger_resume(void)

@@ -102,7 +102,8 @@ void scavenger_resume(void);
 void scavenger_fini(void);
 
 // scavenger_check returns NULL if all invariants hold, otherwise what does not.
-// Any thread may call it, in a stop or not.
+// Any thread may call it, in a stop or not.  Debug builds call it when the
+// thread is claimed, made, dismissed or awaited, and after each of its turns.
 const char *scavenger_check(const struct scavenger *s);
 
 // scavenger_fork_child drops the thread in the child of a fork, where it does

@@ -17,7 +17,7 @@
 
 static uint64_t idle_ns(void)
 {
-	return settings.idle_s * SECOND_NS;
+	return settings()->idle_s * SECOND_NS;
 }
 
 static struct scavgoal_seen see(void)
@@ -87,7 +87,7 @@ static void note_activity(struct scavturn *s, struct rt_proc *p, uint64_t now)
 		s->since = scavgoal_since(&s->seen, &seen, now);
 		s->seen = seen;
 		begin_pass(s, false);
-	} else if (!s->idle && settings.idle_s != 0 &&
+	} else if (!s->idle && settings()->idle_s != 0 &&
 		   base_sub_sat(now, s->since) >= idle_ns()) {
 		flush_waiting(s, p);
 		begin_pass(s, true);
@@ -167,7 +167,7 @@ static struct scavturn_next rest(const struct scavturn *s,
 	struct scavturn_next next = {SCAVTURN_CALL, UINT64_MAX};
 
 	// Without a clock there is no idle program, and no sleep with a limit.
-	if (s->idle || s->refused || settings.idle_s == 0 || now == 0 ||
+	if (s->idle || s->refused || settings()->idle_s == 0 || now == 0 ||
 	    r->free < SCAVGOAL_LEAST)
 		return next;
 	next.sleep = SCAVTURN_TIMER;

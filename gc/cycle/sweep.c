@@ -612,6 +612,7 @@ void sweep_all(struct rt_proc *p)
 	uint64_t begin = nanotime(), n = 0;
 	uint64_t left = atomic_u64_load_relaxed(&sweep.left);
 
+	RT_ASSERT(stw_stopped());
 	// No other thread changes it: the threads are stopped, and helpers
 	// leave it alone.
 	if (left & SWEEP_BESIDE)

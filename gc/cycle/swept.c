@@ -188,6 +188,7 @@ void swept_all(struct rt_proc *p)
 {
 	uint64_t before;
 
+	RT_ASSERT(stw_stopped());
 	if (swept_over())
 		return;
 	before = oscall_thread_cpu(0);

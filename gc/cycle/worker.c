@@ -26,7 +26,7 @@ struct workers workers;
 static uint32_t processors(void)
 {
 	uint32_t cpus = atomic_u32_load_relaxed(&workers.cpus);
-	uint32_t n = (uint32_t)settings.max_procs;
+	uint32_t n = (uint32_t)settings()->max_procs;
 
 	return cpus != 0 ? (uint32_t)base_min(n, cpus) : n;
 }
@@ -35,13 +35,13 @@ static uint32_t processors(void)
 // more marker.
 static uint32_t most(void)
 {
-	return (uint32_t)base_min((size_t)settings.gc_threads,
+	return (uint32_t)base_min((size_t)settings()->gc_threads,
 				  processors() - 1);
 }
 
 bool worker_knows_processors(void)
 {
-	return settings.cgroup == 0 ||
+	return settings()->cgroup == 0 ||
 	       atomic_u32_load_relaxed(&workers.cpus) != 0;
 }
 

@@ -54,7 +54,7 @@ static void state_reset(void)
 	heapgauge_reset();
 	swept_reset();
 	atomic_u32_store_relaxed(&epoch.sweepgen, 2);
-	settings = (rt_config){0};
+	settings_end();
 }
 
 // memory_init makes an empty heap.  Returns false if the system refuses; then
@@ -98,7 +98,7 @@ static void heap_fini(void)
 static uint64_t processors(const struct cgroup *c)
 {
 	uint64_t mask = oscall_noted_nprocs();
-	uint64_t n = base_min((uint64_t)settings.max_procs, c->cpus);
+	uint64_t n = base_min((uint64_t)settings()->max_procs, c->cpus);
 
 	return mask != 0 ? base_min(n, mask) : n;
 }
@@ -107,18 +107,18 @@ static void begin_pacing(void)
 {
 	struct cgroup c = {CGROUP_NO_LIMIT, CGROUP_NO_LIMIT};
 	struct pacer_rule rule = {
-	    .percent = settings.gc_percent,
-	    .heap_min = settings.heap_min,
-	    .headroom = settings.heap_headroom,
+	    .percent = settings()->gc_percent,
+	    .heap_min = settings()->heap_min,
+	    .headroom = settings()->heap_headroom,
 	};
 	struct pacer_found nothing = {.memory.mapped =
 					  gauge_load(&gauges.mapped_ready)};
 	struct limiter limiter;
 
-	if (settings.cgroup >= 2)
+	if (settings()->cgroup >= 2)
 		cgroup_self(&c);
-	rule.limit = base_min((uint64_t)settings.memory_limit, c.memory);
-	limiter_init(&limiter, settings.gc_cpu_limit, processors(&c));
+	rule.limit = base_min((uint64_t)settings()->memory_limit, c.memory);
+	limiter_init(&limiter, settings()->gc_cpu_limit, processors(&c));
 	pacer_init(&rule, &nothing, &limiter);
 	release_again();
 	scavgoal_reset();
@@ -129,12 +129,9 @@ int lifetime_begin(const rt_config *c)
 	int error = RT_OK;
 
 	state_reset();
-	settings = *c;
+	settings_begin(c);
 	oscall_note_nprocs(c->gc_affinity, c->gc_affinity_size);
-	settings.gc_affinity = NULL; // the host's, and copied
-	settings.gc_affinity_size = 0;
 	roots_set_stack_format(c->stack_format);
-	settings.stack_format = NULL; // the host's; roots has a copy
 	if (!atfork_init() || !attach_init() || !memory_init()) {
 		state_reset();
 		return RT_ENOMEM;
@@ -144,11 +141,11 @@ int lifetime_begin(const rt_config *c)
 	freelist_init();
 	registry_init();
 	finalize_reset();
-	mstats_set_double_check(settings.double_check);
+	mstats_set_double_check(settings()->double_check);
 	begin_pacing();
 	gcstats_init();
 	proc_open();
-	if (!settings.no_attach)
+	if (!settings()->no_attach)
 		error = attach_thread(0, 0, 0);
 	if (error) {
 		proc_close();

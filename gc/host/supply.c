@@ -93,7 +93,7 @@ RT_INLINE void *set_up(struct rt_mcache *mc, struct mspan *s)
 // them.
 static bool sampled(struct rt_mcache *mc)
 {
-	uint64_t n = settings.guard_small;
+	uint64_t n = settings()->guard_small;
 
 	if (n == 0)
 		return false;
@@ -106,7 +106,7 @@ static bool is_guarded(struct rt_mcache *mc, struct want *w)
 {
 	if (w->guard == GUARD_UNDECIDED) {
 		bool wanted = w->n > SIZECLASS_MAX_REQUEST
-				  ? settings.guard_large != 0
+				  ? settings()->guard_large != 0
 				  : sampled(mc);
 
 		w->guard = wanted ? GUARD_WANTED : GUARD_NONE;
@@ -404,7 +404,7 @@ void supply_adjust_external(struct rt_mcache *mc, int64_t delta)
 // stress_due tells whether this allocation is one of those that collect.
 static bool stress_due(void)
 {
-	uint32_t n = settings.gcstress;
+	uint32_t n = settings()->gcstress;
 
 	return RT_UNLIKELY(n != 0) && !door_nogc() &&
 	       atomic_u64_add_relaxed(&stress_count, 1) % n == 0;

@@ -74,7 +74,7 @@ RT_INLINE unsigned supply_class(unsigned kind, size_t n)
 	// (freelist.h).
 	if (kind >= KIND_OWN)
 		return sizeclass_of16(n);
-	if (settings.align8)
+	if (settings()->align8)
 		return c == 1 && kinds_drops() >> kind & 1 ? sizeclass_of16(n)
 							   : c;
 	return (c == 1 ? kind == KIND_NOSCAN : kind >= KIND_ALIGN8)
@@ -89,7 +89,7 @@ RT_INLINE unsigned supply_class(unsigned kind, size_t n)
 RT_INLINE bool supply_is_tiny(unsigned kind, size_t n)
 {
 	return kind == KIND_NOSCAN && n < SIZECLASS_TINY_SIZE &&
-	       (n < RT_NOSCAN_MIN || settings.align8);
+	       (n < RT_NOSCAN_MIN || settings()->align8);
 }
 
 // supply_collect returns when a collection that began after the call is over.

@@ -227,7 +227,7 @@ static void check_threads(void)
 {
 	for (struct rt_proc *p = proc_first(); p; p = proc_next(p)) {
 		struct region r = {.stack = true,
-				   .past_end = settings.past_end != 0};
+				   .past_end = settings()->past_end != 0};
 		const struct rt_mcache *mc = mcache_of(p);
 		struct stacks_thread t;
 
@@ -256,7 +256,7 @@ static void check_row(const struct work_range *row, const char *title)
 	    .exact = row->words == WORK_REFERENCES,
 	};
 
-	r.past_end = settings.past_end != 0 && row->words == WORK_INSIDE;
+	r.past_end = settings()->past_end != 0 && row->words == WORK_INSIDE;
 	if (values)
 		check_values(&r, row->how);
 	else

@@ -1,6 +1,8 @@
 // Writes names of objects and of references.
 #include "gc/mark/describe.h"
 
+#include "runtime/os/throw.h"
+#include "runtime/world/stw.h"
 #include "gc/mark/typed.h"
 
 enum {
@@ -40,6 +42,7 @@ void describe_said(struct text *t, const struct object *o)
 	char said[DESCRIBED + 1];
 	size_t n;
 
+	RT_ASSERT(stw_stopped());
 	if (!describe)
 		return;
 	before =

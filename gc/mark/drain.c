@@ -63,7 +63,7 @@ RT_INLINE uintptr_t pop(struct marker *m, bool typed)
 void drain_begin(void)
 {
 	drain.worth = drain.measured = drain.called = false;
-	drain.call_after = settings.gcstress ? 0 : CALL_AFTER;
+	drain.call_after = settings()->gcstress ? 0 : CALL_AFTER;
 }
 
 // If there are helpers, call_helpers begins to measure, and calls them if they

@@ -58,6 +58,7 @@ struct mspan *drops_next_span(uint64_t *page)
 {
 	uint64_t end = arena_used() >> RT_PAGE_SHIFT;
 
+	RT_ASSERT(stw_stopped());
 	while (*page < end) {
 		uint64_t first = (*page)++;
 
@@ -123,6 +124,7 @@ void drops_hide(void)
 	const struct mspan *s;
 
 	RT_ASSERT(stw_stopped());
+	RT_CHECK(drops_check(&drops));
 	if (drops.now) { // some are not in the queue
 		while ((s = drops_next_span(&page)) != NULL)
 			hide_span(s);
@@ -390,6 +392,7 @@ void drops_begin_now(void)
 	atomic_u32_store_relaxed(&drops.open, 0);
 	drops.now = true;
 	drops.left = 0;
+	RT_CHECK(drops_check(&drops));
 }
 
 // count_dead moves the bytes of an object from heap_live to heap_dead if it

@@ -216,7 +216,9 @@ void drops_abandon(const struct rt_proc *p);
 void drops_fork_child(const struct rt_proc *self);
 
 // drops_check returns NULL if all invariants hold, otherwise what does not.
-// The world must be stopped.  rt_heap_verify calls it.
+// The world must be stopped, and every span swept: until then some objects that
+// a collection has found dropped and unreferenced still look dead.
+// rt_heap_verify calls it, and debug builds in drops_hide and drops_begin_now.
 const char *drops_check(const struct drops *d);
 
 #endif

@@ -3,8 +3,10 @@
 
 #include <string.h>
 
+#include "runtime/os/throw.h"
 #include "runtime/os/settings.h"
 #include "runtime/os/poison.h"
+#include "runtime/world/stw.h"
 #include "gc/mark/drops.h"
 
 uint8_t grey_granules[GREY_COUNTS];
@@ -85,6 +87,7 @@ void grey_add_kind(unsigned kind)
 
 void grey_expect(bool loose)
 {
+	RT_ASSERT(stw_stopped());
 	if (!loose && !expected)
 		return;
 	expected = loose;
@@ -101,7 +104,7 @@ void grey_look(struct marker *m)
 	m->alloc_line = epoch_alloc_line(gen);
 	m->mark_line = epoch_mark_line(gen);
 	m->markwords = &arena.lines->line[m->mark_line];
-	m->halves = settings.align8 || kinds_halves();
+	m->halves = settings()->align8 || kinds_halves();
 	m->typed = kinds_exists(KIND_TYPED);
 	m->work.t.base = (const char *)m->base;
 	m->work.t.used = m->used;

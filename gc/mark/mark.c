@@ -698,7 +698,7 @@ struct mark_result mark_all(struct rt_proc *p)
 	mark_roots(m);
 	finish(m);
 	finish_overflow(m);
-	if (settings.past_end != 0)
+	if (settings()->past_end != 0)
 		mark_past_end(m);
 	mark_dead(m, &dead);
 	trace_leave();

@@ -27,8 +27,8 @@ struct mark_result {
 };
 
 // mark_all marks all that is reachable.  The world must be stopped, and every
-// run retired.  With settings.past_end, a word on a stack or in a register that
-// equals an object's end keeps that object.
+// run retired.  With settings()->past_end, a word on a stack or in a register
+// that equals an object's end keeps that object.
 struct mark_result mark_all(struct rt_proc *p);
 
 // mark_help marks with m beside the thread that has stopped the world, until

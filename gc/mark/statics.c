@@ -6,8 +6,10 @@
 #include <string.h>
 
 #include "runtime/os/oscall.h"
+#include "runtime/os/throw.h"
 #include "runtime/os/sysmem.h"
 #include "runtime/world/proc.h"
+#include "runtime/world/stw.h"
 #include "gc/mark/roots.h"
 
 enum { PHDRS = 8 }; // program headers that are read at once
@@ -244,6 +246,7 @@ static bool is_new(struct statics_walk *walk)
 
 void statics_begin(struct statics_walk *walk, uint32_t tid)
 {
+	RT_ASSERT(stw_stopped());
 	*walk = (struct statics_walk){.tid = tid};
 	if (!statics.on)
 		return;

@@ -4,7 +4,9 @@
 #include <string.h>
 
 #include "runtime/base/bits.h"
+#include "runtime/os/throw.h"
 #include "runtime/os/poison.h"
+#include "runtime/world/stw.h"
 #include "gc/mark/typed.h"
 #include "gc/mark/overflow.h"
 
@@ -114,6 +116,7 @@ bool trace_is_marked(const struct object *o)
 	const struct mspan *s =
 	    arena_span(arena_offset(o->base) >> RT_PAGE_SHIFT);
 
+	RT_ASSERT(stw_stopped());
 	return mspan_test(s, epoch_mark_line(epoch_sweepgen()),
 			  mspan_slot(s, o->base - s->base));
 }

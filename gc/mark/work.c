@@ -5,6 +5,7 @@
 
 #include "runtime/os/schedpoint.h"
 #include "runtime/os/throw.h"
+#include "runtime/world/stw.h"
 
 struct work_agreed work_agreed = {.lock = RT_MUTEX_INIT(LOCKRANK_WORK)};
 
@@ -420,6 +421,7 @@ static void begin(struct work *w, struct rt_proc *p)
 
 void work_open(struct work *w, struct rt_proc *p, uint32_t njobs)
 {
+	RT_ASSERT(stw_stopped());
 	schedpoint(SCHED_WORK_OPEN);
 	mutex_lock(&work_agreed.lock);
 	RT_ASSERT(!work_agreed.open && !any_busy() && !any_left());

@@ -43,7 +43,7 @@ static void load_common(struct snapshot *s)
 	s->heap_goal = atomic_u64_load_relaxed(&pacer.goal);
 	s->heap_marked = atomic_u64_load_relaxed(&pacer.heap_marked);
 	s->gc_percent = (int)(int64_t)atomic_u64_load_relaxed(&pacer.percent);
-	s->max_procs = (uint64_t)settings.max_procs;
+	s->max_procs = (uint64_t)settings()->max_procs;
 	s->memory_limit = atomic_u64_load_relaxed(&pacer.limit);
 	s->heap_max = atomic_u64_load_relaxed(&pacer.heap_max);
 	if (s->heap_max == 0)

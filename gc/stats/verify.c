@@ -7,6 +7,7 @@
 #include "runtime/os/throw.h"
 #include "runtime/world/cyclering.h"
 #include "runtime/world/stoptable.h"
+#include "runtime/world/stw.h"
 #include "runtime/pages/hugepages.h"
 #include "runtime/spans/kinds.h"
 #include "runtime/spans/mcentral.h"
@@ -424,6 +425,7 @@ void verify_heap(struct rt_verify *v)
 	struct sums sums = {0};
 	struct snapshot s;
 
+	RT_ASSERT(stw_stopped());
 	*v = (struct rt_verify){0};
 	holds(v, arena_check(&arena), &arena);
 	// Nothing else can be checked if the length of the heap is not known.
@@ -521,6 +523,7 @@ void verify_walk(int kind, rt_walk_fn *fn, void *arg)
 	uint64_t page = 0;
 	const struct mspan *s;
 
+	RT_ASSERT(stw_stopped());
 	while ((s = next_heap_span(&page, kind)) != NULL)
 		if (!walk_span(s, fn, arg))
 			return;
@@ -531,6 +534,7 @@ uint64_t verify_count(int kind)
 	uint64_t page = 0, n = 0;
 	const struct mspan *s;
 
+	RT_ASSERT(stw_stopped());
 	while ((s = next_heap_span(&page, kind)) != NULL)
 		n += s->alloc_count;
 	return n;

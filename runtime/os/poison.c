@@ -21,7 +21,7 @@ bool poison_memcheck;
 
 void poison_init(void)
 {
-	poison_on = settings.poison != 0;
+	poison_on = settings()->poison != 0;
 	// Only memcheck answers.  Under other tools users count instructions,
 	// so nothing may change there.
 	poison_memcheck = VALGRIND_MAKE_MEM_DEFINED(&poison_on, 1) != 0;

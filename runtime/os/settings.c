@@ -8,7 +8,7 @@
 #include "runtime/os/oscall.h"
 #include "runtime/os/options.h"
 
-rt_config settings;
+rt_config settings_present;
 
 static const rt_config defaults = {
     .struct_size = sizeof(rt_config),
@@ -39,7 +39,7 @@ static_assert(offsetof(rt_config, guard_small) + 2 ==
 		      offsetof(rt_config, stack_format) &&
 		  offsetof(rt_config, stack_format) + sizeof(void *) ==
 		      offsetof(rt_config, tracecheck) &&
-		  offsetof(rt_config, spare) + sizeof settings.spare ==
+		  offsetof(rt_config, spare) + sizeof settings_present.spare ==
 		      offsetof(rt_config, gc_affinity) &&
 		  offsetof(rt_config, gc_affinity_size) + sizeof(size_t) ==
 		      offsetof(rt_config, gc_thread_start) &&
@@ -250,7 +250,8 @@ static const size_t pointers[] = {
     offsetof(rt_config, gc_thread_arg),
 };
 
-static_assert(sizeof settings.gc_thread_start == sizeof(void *), "a pointer");
+static_assert(sizeof settings_present.gc_thread_start == sizeof(void *),
+	      "a pointer");
 
 // copy_pointers copies the pointers that the host's struct has.
 static void copy_pointers(const rt_config *in, rt_config *out)
@@ -337,6 +338,19 @@ int settings_resolve(const rt_config *in, rt_config *out)
 	if (out->stop_signal == 0)
 		out->stop_signal = SIGURG;
 	return resolve_affinity(out) ? RT_OK : RT_EINVAL;
+}
+
+void settings_begin(const rt_config *c)
+{
+	settings_present = *c;
+	settings_present.gc_affinity = NULL;
+	settings_present.gc_affinity_size = 0;
+	settings_present.stack_format = NULL;
+}
+
+void settings_end(void)
+{
+	settings_present = (rt_config){0};
 }
 
 // ---- the environment ----

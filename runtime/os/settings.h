@@ -19,11 +19,26 @@ enum {
 };
 #define SETTINGS_MAX_HEAP (INT64_C(1) << 40)
 
-// The settings of the present heap, as settings_resolve made them.  They are
-// written before the heap is ready, and set to 0 when it ends.  A value that
-// the host may change later, such as the percent and the double check, is in
-// the module that uses it; only the first value is here.
-RT_GLOBAL rt_config settings;
+// Only settings.c and tests write this.  It is not const, because each heap of
+// a process has its own settings.
+RT_GLOBAL rt_config settings_present;
+
+// settings returns the settings of the present heap.  They are written before
+// the heap is ready, and set to 0 when it ends.  A value that the host may
+// change later, such as the percent and the double check, is in the module that
+// uses it; only the first value is here.
+RT_INLINE const rt_config *settings(void)
+{
+	return &settings_present;
+}
+
+// settings_begin makes *c, which settings_resolve has written, the settings of
+// a heap that begins.  It leaves out what may not be valid later: the mask of
+// processors, of which oscall has a copy, and the format of stacks, of which
+// roots has one.  settings_end ends them.  The caller must be the thread that
+// makes or ends the heap.
+void settings_begin(const rt_config *c);
+void settings_end(void);
 
 // settings_heap_min returns the least heap goal, in bytes, for a value of
 // rt_config.heap_min.

@@ -83,7 +83,7 @@ fail:
 
 bool arena_init(void)
 {
-	uint64_t bytes = settings.max_heap;
+	uint64_t bytes = settings()->max_heap;
 
 	if (bytes == 0)
 		bytes = RT_ASAN || RT_TSAN ? SANITIZED_RANGE : ARENA_MAX_RANGE;

@@ -128,9 +128,9 @@ struct arena {
 
 RT_GLOBAL struct arena arena;
 
-// arena_init reserves address space for settings.max_heap bytes (0: 1 TiB, or
-// 16 GiB under a sanitizer) and for the tables.  The range is at least 64 MiB
-// and otherwise at most half of RLIMIT_AS.  It is halved until the system
+// arena_init reserves address space for settings()->max_heap bytes (0: 1 TiB,
+// or 16 GiB under a sanitizer) and for the tables.  The range is at least 64
+// MiB and otherwise at most half of RLIMIT_AS.  It is halved until the system
 // grants it.  Returns false if the system refuses even 64 MiB.
 bool arena_init(void);
 void arena_fini(void);

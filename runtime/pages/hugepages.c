@@ -157,7 +157,7 @@ static const char *check_fields(const struct hugepages *h)
 		wrong = systable_check(&h->states);
 	if (!wrong && h->nchunks > systable_ready(&h->states))
 		wrong = "huge pages have more states than their table";
-	if (!wrong && settings.huge_pages == 0 && h->nchunks != 0)
+	if (!wrong && settings()->huge_pages == 0 && h->nchunks != 0)
 		wrong = "huge pages have states though they are off";
 	if (!wrong && h->cursor > h->nchunks)
 		wrong = "cursor of huge pages is beyond the heap";
@@ -222,7 +222,7 @@ bool hugepages_choose(const struct pagealloc *pa)
 {
 	uint32_t full = 0, nwanted = 0;
 
-	if (settings.huge_pages == 0)
+	if (settings()->huge_pages == 0)
 		return false;
 	mutex_lock(&hugepages.lock);
 	hugepages.nchunks = pa->nchunks;

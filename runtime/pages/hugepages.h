@@ -60,8 +60,8 @@ struct hugepages {
 RT_GLOBAL struct hugepages hugepages;
 
 // hugepages_init sets the whole range of arena_init to SMALL.  It stays SMALL
-// if settings.huge_pages is 0.  Returns false if the system refuses memory for
-// the states.
+// if settings()->huge_pages is 0.  Returns false if the system refuses memory
+// for the states.
 bool hugepages_init(void);
 void hugepages_fini(void);
 

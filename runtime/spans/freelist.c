@@ -6,6 +6,7 @@
 #include "runtime/os/throw.h"
 #include "runtime/os/nanotime.h"
 #include "runtime/os/lock.h"
+#include "runtime/world/stw.h"
 #include "runtime/spans/kinds.h"
 #include "runtime/spans/mcentral.h"
 #include "runtime/spans/spoil.h"
@@ -257,6 +258,7 @@ bool freelist_free_shared(struct freelist_freed *freed)
 {
 	bool any = shared.any;
 
+	RT_ASSERT(stw_stopped());
 	shared.any = false;
 	for (uint32_t x = any ? kinds_mask() : 0; x; x &= x - 1)
 		for (unsigned c = 1; c < SIZECLASS_COUNT; c++) {

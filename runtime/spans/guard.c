@@ -19,7 +19,7 @@ static atomic_u64 draws; // random numbers drawn
 
 void guard_init(void)
 {
-	guard_on = settings.guard_large != 0 || settings.guard_small != 0;
+	guard_on = settings()->guard_large != 0 || settings()->guard_small != 0;
 	atomic_u32_store_relaxed(&count, 0);
 	atomic_u64_store_relaxed(&draws, 0);
 }

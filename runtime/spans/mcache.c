@@ -8,6 +8,7 @@
 #include "runtime/os/throw.h"
 #include "runtime/os/settings.h"
 #include "runtime/os/poison.h"
+#include "runtime/world/stw.h"
 #include "runtime/spans/kinds.h"
 #include "runtime/spans/mcentral.h"
 
@@ -46,8 +47,9 @@ static_assert((int)RT_KIND_ALIGN8_FIRST == (int)KIND_ALIGN8, "one numbering");
 // sanitizer, a debug build or a setting must see every allocation.
 static bool inline_allowed(void)
 {
-	return !settings.align8 && settings.gcstress == 0 && !settings.poison &&
-	       settings.guard_small == 0 && !RT_ASAN && !RT_DEBUG_BUILD;
+	return !settings()->align8 && settings()->gcstress == 0 &&
+	       !settings()->poison && settings()->guard_small == 0 &&
+	       !RT_ASAN && !RT_DEBUG_BUILD;
 }
 
 // run_of returns the run of a slot of RT_NOSCAN or RT_WORDS.  If inline code
@@ -651,6 +653,7 @@ static void free_listed(struct rt_proc *p)
 
 void mcache_flush_all(struct rt_proc *p)
 {
+	RT_ASSERT(stw_stopped());
 	for (struct rt_proc *q = proc_first(); q; q = proc_next(q)) {
 		struct rt_mcache *mc = mcache_of(q);
 
@@ -662,6 +665,7 @@ void mcache_flush_all(struct rt_proc *p)
 
 void mcache_flush_pages_all(void)
 {
+	RT_ASSERT(stw_stopped());
 	for (struct rt_proc *p = proc_first(); p; p = proc_next(p)) {
 		struct rt_mcache *mc = mcache_of(p);
 

@@ -3,6 +3,7 @@
 
 #include "runtime/base/bits.h"
 #include "runtime/os/throw.h"
+#include "runtime/world/stw.h"
 #include "runtime/spans/kinds.h"
 
 // mcentral_check checks one of them.
@@ -48,6 +49,7 @@ struct mspan *mcentral_pop(spanclass sc)
 
 void mcentral_reset(void)
 {
+	RT_ASSERT(stw_stopped() || !proc_first()); // no P: no heap
 	for (uint32_t x = kinds_used(); x; x &= x - 1)
 		for (unsigned c = 0; c < SIZECLASS_COUNT; c++)
 			lfstack_reset(
@@ -56,11 +58,13 @@ void mcentral_reset(void)
 
 struct mspan *mcentral_top(spanclass sc)
 {
+	RT_ASSERT(stw_stopped());
 	return span_of(lfstack_top(&centrals[sc].partial));
 }
 
 struct mspan *mcentral_below(const struct mspan *s)
 {
+	RT_ASSERT(stw_stopped());
 	return span_of(lfstack_below(&s->partial));
 }
 

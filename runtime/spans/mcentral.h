@@ -34,7 +34,8 @@ void mcentral_push(struct mspan *s);
 struct mspan *mcentral_pop(spanclass sc);
 
 // mcentral_reset empties the stacks of all kinds that may have spans: a flip
-// makes all spans unswept.  The world must be stopped.
+// makes all spans unswept.  There must be no heap, or the world must be
+// stopped.
 void mcentral_reset(void);
 
 // mcentral_top and mcentral_below walk a stack, from the span pushed last.  The

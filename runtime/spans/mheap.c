@@ -1,4 +1,4 @@
-// Takes pages for spans, grows the heap, counts both, and frees spans.
+// Takes pages for spans, grows the heap, and frees spans.
 #include "runtime/spans/mheap.h"
 
 #include <string.h>
@@ -9,6 +9,7 @@
 #include "runtime/os/poison.h"
 #include "runtime/world/stw.h"
 #include "runtime/pages/hugepages.h"
+#include "runtime/spans/pagecount.h"
 
 // Ranges of pages that are freed under one acquisition of the lock.  A chunk in
 // which every second page is dead takes four acquisitions.
@@ -27,7 +28,7 @@ bool mheap_init(void)
 	mheap.max = arena.reserved >> RT_PAGE_SHIFT;
 	// Pages populated ahead must not be protected.
 	atomic_u32_store_relaxed(&mheap.populate,
-				 settings.populate != 0 && !guard_on);
+				 settings()->populate != 0 && !guard_on);
 	// Not zeroed: a late popper of mcentral may read a freed mspan's node.
 	fixalloc_init(&mheap.spans, sizeof(struct mspan), LFSTACK_ALIGN, false,
 		      &gauges.mspan_sys);
@@ -501,73 +502,6 @@ static bool take_pages(struct rt_proc *p, struct mheap_cache *cache,
 	return ok;
 }
 
-// ---- accounting ----
-
-static atomic_u64 *use_field(struct heapstats_delta *d, unsigned use)
-{
-	return use == MSPAN_HEAP    ? &d->in_heap
-	       : use == MSPAN_STACK ? &d->in_stacks
-				    : &d->in_work_bufs;
-}
-
-static void count_alloc(struct rt_proc *p, enum mspan_use use, uint64_t npages,
-			uint64_t nscav)
-{
-	uint64_t bytes = npages << RT_PAGE_SHIFT;
-	uint64_t scav = nscav << RT_PAGE_SHIFT;
-	struct heapstats_delta *d;
-
-	if (scav != 0) {
-		sysmem_used(scav);
-		heapgauge_add(p, HEAPGAUGE_RELEASED, -(int64_t)scav);
-	}
-	heapgauge_add(p, HEAPGAUGE_FREE, -(int64_t)(bytes - scav));
-	if (use == MSPAN_HEAP) {
-		heapgauge_add(p, HEAPGAUGE_IN_USE, (int64_t)bytes);
-		heapgauge_add(p, HEAPGAUGE_PAGES_IN_USE, (int64_t)npages);
-	} else if (use == MSPAN_STACK) {
-		gauge_add(&gauges.stack_inuse, (int64_t)bytes);
-	}
-	d = heapstats_acquire(p);
-	if (scav != 0) {
-		heapstats_add(&d->committed, scav);
-		heapstats_add(&d->released, -scav);
-	}
-	heapstats_add(use_field(d, use), bytes);
-	heapstats_release(p);
-}
-
-static void count_free(struct rt_proc *p, enum mspan_use use, uint64_t npages)
-{
-	uint64_t bytes = npages << RT_PAGE_SHIFT;
-	struct heapstats_delta *d;
-
-	heapgauge_add(p, HEAPGAUGE_FREE, (int64_t)bytes);
-	if (use == MSPAN_HEAP) {
-		heapgauge_add(p, HEAPGAUGE_IN_USE, -(int64_t)bytes);
-		heapgauge_add(p, HEAPGAUGE_PAGES_IN_USE, -(int64_t)npages);
-	} else if (use == MSPAN_STACK) {
-		gauge_add(&gauges.stack_inuse, -(int64_t)bytes);
-	}
-	d = heapstats_acquire(p);
-	heapstats_add(use_field(d, use), -bytes);
-	heapstats_release(p);
-}
-
-void mheap_count_populated(struct rt_proc *p, uint64_t npages)
-{
-	uint64_t bytes = npages << RT_PAGE_SHIFT;
-	struct heapstats_delta *d;
-
-	sysmem_used(bytes);
-	heapgauge_add(p, HEAPGAUGE_RELEASED, -(int64_t)bytes);
-	heapgauge_add(p, HEAPGAUGE_FREE, (int64_t)bytes);
-	d = heapstats_acquire(p);
-	heapstats_add(&d->committed, bytes);
-	heapstats_add(&d->released, -bytes);
-	heapstats_release(p);
-}
-
 // ---- spans ----
 
 // populate makes the system bring in pages that a P has just taken, and the
@@ -588,13 +522,13 @@ static void populate(struct rt_proc *p, struct mheap_cache *cache,
 		return;
 	}
 	pagecache_populated(&cache->pages, first, ahead);
-	mheap_count_populated(p, ahead);
+	pagecount_populated(p, ahead);
 }
 
 // untake frees a new span whose pages have been counted.
 static void untake(struct rt_proc *p, struct mspan *s, enum mspan_use use)
 {
-	count_free(p, use, s->npages);
+	pagecount_free(p, use, s->npages);
 	mutex_lock(&mheap.lock);
 	count_untaken(s->npages, use);
 	pagealloc_free(&mheap.pages, mspan_page(s), s->npages);
@@ -615,7 +549,7 @@ span_alloc_aligned(struct rt_proc *p, struct mheap_cache *cache, struct pages n)
 	g.span->needzero = !g.zero;
 	if (RT_UNLIKELY(poison_on)) // poisoned by their last use
 		poison_unpoison((void *)g.span->base, npages << RT_PAGE_SHIFT);
-	count_alloc(p, n.use, npages, g.nscav);
+	pagecount_alloc(p, n.use, npages, g.nscav);
 	if (RT_UNLIKELY(guard_on) && !guard_unprotect(g.page, npages)) {
 		untake(p, g.span, n.use);
 		return NULL;
@@ -864,7 +798,7 @@ static void free_spans(struct rt_proc *p, struct mspan *list,
 		for (unsigned i = 0; i < b.nranges; i++)
 			arena_withdraw(b.range[i].page, b.range[i].npages);
 		batch_structures(&b, list, end);
-		count_free(p, use, b.npages);
+		pagecount_free(p, use, b.npages);
 		batch_release(&b, use);
 		list = end;
 	}
@@ -976,6 +910,7 @@ struct mspan *mheap_next_span(uint64_t *page)
 {
 	uint64_t end = arena_used() >> RT_PAGE_SHIFT;
 
+	RT_ASSERT(stw_stopped());
 	for (uint64_t i = *page; i < end; i++) {
 		struct mspan *s = arena_span(i);
 
@@ -1019,7 +954,7 @@ static bool take_behind(const struct mspan *s, uint64_t more, uint64_t *nscav)
 // their pagewords, which say whether the pages are protected.
 static void untake_behind(struct rt_proc *p, uint64_t page, uint64_t npages)
 {
-	count_free(p, MSPAN_HEAP, npages);
+	pagecount_free(p, MSPAN_HEAP, npages);
 	mutex_lock(&mheap.lock);
 	count_untaken(npages, MSPAN_HEAP);
 	pagealloc_free(&mheap.pages, page, npages);
@@ -1045,7 +980,7 @@ static bool enlarge_span(struct rt_proc *p, struct mspan *s, uint64_t more)
 		return false;
 	if (RT_UNLIKELY(poison_on)) // poisoned by their last use
 		poison_unpoison(begin, more << RT_PAGE_SHIFT);
-	count_alloc(p, MSPAN_HEAP, more, nscav);
+	pagecount_alloc(p, MSPAN_HEAP, more, nscav);
 	if (RT_UNLIKELY(guard_on) && !guard_unprotect(page, more)) {
 		untake_behind(p, page, more);
 		return false;

@@ -1,13 +1,14 @@
-// mheap.h - spans of pages, and every byte of them counted.
+// mheap.h - spans of pages.
 //
 // Go: mheap (mheap.go).
 //
 // Pages come from a P's page cache without a lock, or from the page allocator
 // under the heap lock.  If nothing fits there, the heap grows by whole chunks.
 //
-// Statistics are exact in every stop, because no thread can be stopped between
-// the change of a page bit and of its statistics.  For a large object, in_heap
-// is raised before its allocation is published, and lowered after its free is.
+// Every byte of pages is counted (pagecount.h).  Statistics are exact in every
+// stop, because no thread can be stopped between the change of a page bit and
+// of its statistics.  For a large object, in_heap is raised before its
+// allocation is published, and lowered after its free is.
 #ifndef RUNTIME_SPANS_MHEAP_H
 #define RUNTIME_SPANS_MHEAP_H
 
@@ -159,10 +160,6 @@ RT_INLINE bool mheap_freed_much(void)
 void mheap_begin_turn(void);
 void mheap_set_in_hand(bool any);
 void mheap_end_turn(uint64_t page, uint64_t npages, bool scavenged);
-
-// mheap_count_populated counts npages free pages whose memory was just brought
-// in.  They must look allocated.
-void mheap_count_populated(struct rt_proc *p, uint64_t npages);
 
 // mheap_extend makes the heap longer by whole chunks, at least npages pages.
 // They have no memory.  Returns false if the system refuses, if it would lock

@@ -2,6 +2,8 @@
 #include "runtime/spans/object.h"
 
 #include "runtime/os/schedpoint.h"
+#include "runtime/os/throw.h"
+#include "runtime/world/stw.h"
 #include "runtime/spans/deadbits.h"
 
 // lines_of_eight returns the bitmap8 of a span of the 8-byte class, the only
@@ -207,6 +209,7 @@ bool object_find(uintptr_t p, struct object *o)
 
 bool object_find_any(uintptr_t p, struct object *o)
 {
+	RT_ASSERT(stw_stopped());
 	return look_up(p, o, true);
 }
 

@@ -2,6 +2,7 @@
 #include "runtime/spans/populate.h"
 
 #include "runtime/os/schedpoint.h"
+#include "runtime/spans/pagecount.h"
 
 struct populate_pass populate_begin(void)
 {
@@ -46,7 +47,7 @@ static bool bring_in(struct rt_proc *p, uint64_t page, unsigned n)
 				  (uint64_t)n << RT_PAGE_SHIFT);
 
 	if (ok)
-		mheap_count_populated(p, n);
+		pagecount_populated(p, n);
 	else
 		atomic_u32_store_relaxed(&mheap.populate, 0);
 	mheap_end_turn(page, n, !ok);

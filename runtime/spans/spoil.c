@@ -14,7 +14,7 @@ static void clobber(char *p, uint64_t bytes)
 
 void spoil_object(void *p, uint64_t bytes)
 {
-	if (settings.clobberfree != 0)
+	if (settings()->clobberfree != 0)
 		clobber(p, bytes);
 	if (poison_on)
 		poison_poison(p, bytes);

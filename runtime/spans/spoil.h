@@ -11,7 +11,7 @@
 // spoil_on tells whether the settings want freed objects to be spoiled.
 RT_INLINE bool spoil_on(void)
 {
-	return settings.clobberfree != 0 || poison_on;
+	return settings()->clobberfree != 0 || poison_on;
 }
 
 // spoil_object overwrites and poisons a freed object, as far as the settings

@@ -3,6 +3,7 @@
 
 #include "runtime/base/bits.h"
 #include "runtime/os/throw.h"
+#include "runtime/world/stw.h"
 
 struct stackpool stackpool = {.lock = RT_MUTEX_INIT(LOCKRANK_STACKPOOL)};
 
@@ -256,6 +257,7 @@ void stackalloc_flush(struct rt_mcache *mc, struct rt_proc *p)
 
 void stackalloc_flush_all(struct rt_proc *p)
 {
+	RT_ASSERT(stw_stopped());
 	for (struct rt_proc *q = proc_first(); q; q = proc_next(q))
 		if (mcache_of(q))
 			stackalloc_flush(mcache_of(q), p);

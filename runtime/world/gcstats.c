@@ -185,7 +185,7 @@ static struct cpustats_interval interval(struct clocks *last, uint64_t now,
 					 uint64_t cpu)
 {
 	return (struct cpustats_interval){
-	    .nprocs = (uint32_t)settings.max_procs,
+	    .nprocs = (uint32_t)settings()->max_procs,
 	    .wall = base_sub_sat(now, last->now),
 	    .cpu = base_sub_sat(cpu, last->cpu),
 	    .scavenge = {since_last(&gcstats.scavenge[GCSTATS_ASSIST],
@@ -271,6 +271,7 @@ void gcstats_end_cycle(const struct gcstats_cycle *c)
 	struct cpustats_interval i = interval(last, c->now, c->cpu_begin);
 	double fraction;
 
+	RT_ASSERT(stw_stopped());
 	i.stopped = c->stopped;
 	i.stopping_cpu = c->stopping_cpu;
 	cpustats_add(&r->cpu, &i);
@@ -383,6 +384,7 @@ void gcstats_read(struct gcstats_cycles *cycles, struct pausering_copy *pauses)
 void gcstats_read_stopped(struct gcstats_cycles *cycles,
 			  struct pausering_copy *pauses)
 {
+	RT_ASSERT(stw_stopped());
 	gcstats_read_cycles(cycles);
 	pausering_read_stopped(&gcstats.pauses, pauses);
 }

@@ -4,6 +4,7 @@
 #include "runtime/os/oscall.h"
 #include "runtime/os/schedpoint.h"
 #include "runtime/os/throw.h"
+#include "runtime/world/stw.h"
 
 enum {
 	SLOTS = HEAPSTATS_SLOTS,
@@ -120,6 +121,7 @@ void heapstats_unsafe_read(struct heapstats_totals *out)
 			 *c = slot_words(2);
 	uint64_t *sums = (uint64_t *)out;
 
+	RT_ASSERT(stw_stopped());
 	mutex_lock(&heapstats.reader); // a live reader may be folding
 	for (unsigned i = 0; i < WORDS; i++)
 		sums[i] = atomic_u64_load_relaxed(&a[i]) +
@@ -130,6 +132,7 @@ void heapstats_unsafe_read(struct heapstats_totals *out)
 
 void heapstats_unsafe_clear(void)
 {
+	RT_ASSERT(stw_stopped() || !proc_first()); // no P: no heap
 	for (unsigned slot = 0; slot < SLOTS; slot++)
 		for (unsigned i = 0; i < WORDS; i++)
 			atomic_u64_store_relaxed(&slot_words(slot)[i], 0);

@@ -449,7 +449,7 @@ uint32_t proc_stop_all(struct rt_proc *self)
 	}
 	atomic_u32_store_relaxed(&procs.crowded,
 				 running + (self != NULL) >
-				     (uint32_t)settings.max_procs);
+				     (uint32_t)settings()->max_procs);
 	mutex_unlock(&procs.lock);
 	schedpoint(SCHED_PROC_STOP_ALL_ASKED);
 	if (atomic_u32_add_seqcst(&procs.stop_wait,

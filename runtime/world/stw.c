@@ -14,11 +14,13 @@ bool stw_stopped(void)
 
 int stw_reason(void)
 {
+	RT_ASSERT(stw_stopped());
 	return world.reason;
 }
 
 struct stw_begin stw_begun(void)
 {
+	RT_ASSERT(stw_stopped());
 	return world.begin;
 }
 

@@ -7,9 +7,9 @@
 
 #include "gc/cycle/refill.h"
 #include "gc/cycle/swept.h"
-#include "runtime/world/stw.h"
 #include "runtime/spans/mcentral.h"
 #include "test/harness/heap.h"
+#include "test/harness/stopped.h"
 
 // The calling thread's, after inside_boot.
 static struct rt_proc *self;
@@ -46,31 +46,25 @@ static inline uint64_t inside_marked_bytes(void)
 {
 	unsigned line = epoch_mark_line(epoch_sweepgen());
 	uint64_t page = 0, bytes = 0;
+	bool begun = stopped_begin();
 	const struct mspan *s;
 
 	while ((s = mheap_next_span(&page)) != NULL)
 		if (s->use == MSPAN_HEAP)
 			bytes += mspan_count(s, line) * s->elemsize;
+	stopped_end(begun);
 	return bytes;
 }
 
-// inside_flip_bits turns mark bits into alloc bits, in the caller's own stop or
-// in one for it.
+// inside_flip_bits turns mark bits into alloc bits, in a stop.
 static inline void inside_flip_bits(void)
 {
-	bool own = self->stopper;
+	bool begun = stopped_begin();
 
-	if (!own) {
-		stw_acquire(self);
-		stw_stop(self, RT_STOP_HOST);
-	}
 	mcentral_reset();
 	epoch_flip();
 	swept_begin(false);
-	if (!own) {
-		stw_start(self, NULL);
-		stw_release();
-	}
+	stopped_end(begun);
 }
 
 // inside_flip does what the cycle does between marking and sweeping.
@@ -78,6 +72,25 @@ static inline void inside_flip(void)
 {
 	atomic_u64_store_relaxed(&gauges.heap_live, inside_marked_bytes());
 	inside_flip_bits();
+}
+
+// inside_sweep_all sweeps to the end.
+static inline void inside_sweep_all(void)
+{
+	bool begun = stopped_begin();
+
+	sweep_all(self);
+	stopped_end(begun);
+}
+
+// inside_partial returns the first span in the set of a class.
+static inline struct mspan *inside_partial(spanclass sc)
+{
+	bool begun = stopped_begin();
+	struct mspan *s = mcentral_top(sc);
+
+	stopped_end(begun);
+	return s;
 }
 
 #endif

@@ -238,7 +238,7 @@ static bool lacks_populate(enum schedpoint at)
 // machine takes it as fast as any other.
 static void begin_ahead(void)
 {
-	settings.populate = 2;
+	settings_present.populate = 2;
 	// The maker must find room while the scavenger has pages.
 	ck_assert(mheap_extend(NULL, 64 * RT_CHUNK_PAGES));
 	host_block();

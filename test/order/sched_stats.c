@@ -1,5 +1,6 @@
 // Statistics: a reader meets writers at every step of a change.
 #include "runtime/world/heapstats.h"
+#include "runtime/world/stw.h"
 #include "test/order/sched.h"
 
 // Two fields that no other code here changes: a snapshot in which they differ
@@ -36,6 +37,19 @@ static struct heapstats_delta *change(struct rt_proc *of)
 	return d;
 }
 
+// stop_p and start_p stop the world and start it again, as the thread of p.
+static void stop_p(void)
+{
+	stw_acquire(p);
+	stw_stop(p, RT_STOP_HOST);
+}
+
+static void start_p(void)
+{
+	stw_start(p, NULL);
+	stw_release();
+}
+
 static void change_p(void)
 {
 	change(p);
@@ -66,6 +80,7 @@ static uint64_t read_live(void)
 	return whole(&t);
 }
 
+// The world must be stopped.
 static uint64_t read_exact(void)
 {
 	struct heapstats_totals t;
@@ -100,7 +115,9 @@ TEST(a_reader_waits_for_a_writer_that_has_not_loaded_gen)
 	let_end(SCHED_WAIT_EVEN, &reader);
 	ck_assert_uint_eq(found, 1);
 	ck_assert_uint_eq(read_live(), 2);
+	stop_p();
 	ck_assert_uint_eq(read_exact(), 2);
+	start_p();
 }
 
 // heapstats NO_WAIT, RELEASE_EARLY: a change that began before the generation
@@ -210,12 +227,14 @@ TEST(two_readers_take_turns)
 	change(p);
 	read_live();
 	hold_at(SCHED_HEAPSTATS_FOLD, &reader, read_and_tell);
+	stop_p();
 	hold_at(SCHED_MUTEX_SLEEP, &exact, read_exact_and_tell);
 	let_end(SCHED_HEAPSTATS_FOLD, &reader);
 	ck_assert_uint_eq(found, 1);
 	found = 0;
 	let_end(SCHED_MUTEX_SLEEP, &exact);
 	ck_assert_uint_eq(found, 1);
+	start_p();
 }
 
 // heapstats NO_P_UNLOCKED, MOVE_UNLOCKED: a writer without a P keeps out the

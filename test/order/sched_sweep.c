@@ -72,23 +72,17 @@ static bool is_swept(const struct mspan *s)
 
 static struct mspan *top(unsigned c)
 {
-	return mcentral_top(spanclass_make(c, KIND_NOSCAN));
+	return inside_partial(spanclass_make(c, KIND_NOSCAN));
 }
 
 static uint64_t frees(unsigned c)
 {
-	struct heapstats_totals t;
-
-	heapstats_unsafe_read(&t);
-	return t.small_free_count[c];
+	return stopped_totals().small_free_count[c];
 }
 
 static uint64_t mallocs(unsigned c)
 {
-	struct heapstats_totals t;
-
-	heapstats_unsafe_read(&t);
-	return t.small_alloc_count[c];
+	return stopped_totals().small_alloc_count[c];
 }
 
 // Sweepers here have no P.
@@ -97,6 +91,7 @@ static void sweep_chunks(void)
 	sweep_help(NULL);
 }
 
+// The world must be stopped.
 static void sweep_the_rest(void)
 {
 	sweep_all(NULL);
@@ -120,13 +115,17 @@ static void ask_done(void)
 
 static void expect_swept(void)
 {
+	bool begun;
+
 	ck_assert(sweep_done());
 	ck_assert(is_swept(span));
 	ck_assert_uint_eq(span->alloc_count, TAKEN - FREED);
 	ck_assert_uint_eq(frees(CLASS), FREED);
 	ck_assert_uint_eq(frees(DEAD_CLASS), 1);
 	ck_assert_ptr_eq(top(CLASS), span);
+	begun = stopped_begin();
 	ck_assert_ptr_null(mcentral_below(span));
+	stopped_end(begun);
 }
 
 // ---- two sweepers ----
@@ -139,7 +138,7 @@ TEST(a_span_is_swept_by_one_of_two)
 	hold_at(SCHED_SWEEP_CLAIM, &sweeper, sweep_chunks);
 	ensure();
 	let_end(SCHED_SWEEP_CLAIM, &sweeper);
-	sweep_all(self);
+	inside_sweep_all();
 	expect_swept();
 }
 
@@ -168,7 +167,7 @@ TEST(a_thread_that_needs_a_span_sees_what_its_sweeper_did)
 	pass_at(SCHED_SWEEP_ENSURE_WAIT, &other, ensure);
 	let_end(SCHED_SWEEP_ENSURE_CLAIMED, &sweeper);
 	hand_end(&other);
-	sweep_all(self);
+	inside_sweep_all();
 	expect_swept();
 }
 
@@ -202,10 +201,12 @@ TEST(all_is_swept_when_the_last_sweeper_is_done,
      .n = RT_ARRAY_LEN(active_points))
 {
 	hold_at(active_points[_i], &sweeper, sweep_chunks);
+	must(rt_stop_the_world(RT_STOP_HOST));
 	hold_at(SCHED_SWEEP_ALL_WAIT, &other, sweep_the_rest);
 	ck_assert(!sweep_done());
 	let_end(active_points[_i], &sweeper);
 	let_end(SCHED_SWEEP_ALL_WAIT, &other);
+	must(rt_start_the_world(NULL));
 	expect_swept();
 }
 
@@ -218,9 +219,11 @@ TEST(all_is_swept_when_the_thread_that_needed_a_span_is_done,
      .n = RT_ARRAY_LEN(ensure_points))
 {
 	hold_at(ensure_points[_i], &sweeper, ensure);
+	must(rt_stop_the_world(RT_STOP_HOST));
 	hold_at(SCHED_SWEEP_ALL_WAIT, &other, sweep_the_rest);
 	let_end(ensure_points[_i], &sweeper);
 	let_end(SCHED_SWEEP_ALL_WAIT, &other);
+	must(rt_start_the_world(NULL));
 	expect_swept();
 }
 
@@ -321,7 +324,7 @@ TEST(a_run_is_clear_before_it_is_allocated, .n = 2)
 	take(run_class);
 	mark(s, last - 1);
 	flip();
-	sweep_all(self);
+	inside_sweep_all();
 	hold_at(points[_i], &other, take_one);
 	ck_assert(heap_is_zero(p, s->elemsize));
 	ck_assert(!mspan_test(s, epoch_alloc_line(epoch_sweepgen()), last));
@@ -364,7 +367,7 @@ TEST(a_flip_finds_everything_in_order)
 	kept[1] = (char *)s->base + (s->nelems - 1) * s->elemsize;
 	ck_assert(rt_alloc(1000));
 	mcache_flush(mc, self);
-	ck_assert_ptr_eq(mcentral_top(s->spanclass), s);
+	ck_assert_ptr_eq(inside_partial(s->spanclass), s);
 	ck_assert(rt_alloc(1000));
 	ck_assert(!caches_nothing());
 	host_block();
@@ -379,8 +382,8 @@ TEST(a_flip_finds_everything_in_order)
 	ck_assert(object_find((uintptr_t)kept[0], &o));
 	ck_assert_uint_eq(s->alloc_count, 1);
 	ck_assert_uint_eq(marks(s), 0);
-	ck_assert_ptr_eq(mcentral_top(s->spanclass), s);
 	host_unblock();
+	ck_assert_ptr_eq(inside_partial(s->spanclass), s);
 }
 
 // What the process uses while a collection runs is not the host's.  There are
@@ -390,7 +393,7 @@ TEST(the_hosts_cpu_is_read_before_the_collection)
 	const uint64_t hour = UINT64_C(3600) * 1000 * 1000 * 1000;
 	struct gcstats_cycles c;
 
-	settings.max_procs = 1024;
+	settings_present.max_procs = 1024;
 	gcstats_init();
 	host_block();
 	hold_at(SCHED_CYCLE_FLIP, &other, host_collect);
@@ -451,7 +454,7 @@ TEST(no_answer_mixes_two_large_objects, .n = RT_ARRAY_LEN(large))
 	size_t n = large[_i].request;
 	struct mspan *s;
 
-	settings.guard_large = 1;
+	settings_present.guard_large = 1;
 	guard_init();
 	s = take_large(n, large[_i].guarded);
 	base = s->base;

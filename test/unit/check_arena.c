@@ -21,7 +21,7 @@
 // range_of makes an empty heap.  Returns false if that is refused.
 static bool range_of(uint64_t max_heap)
 {
-	settings.max_heap = max_heap;
+	settings_present.max_heap = max_heap;
 	return arena_init();
 }
 

@@ -8,6 +8,7 @@
 #include "test/harness/fault.h"
 #include "test/harness/heap.h"
 #include "test/harness/readers.h"
+#include "test/harness/stopped.h"
 
 // ---- CPU accounting ----
 
@@ -205,8 +206,10 @@ static uint64_t idle_after(uint64_t now, uint64_t cpu_begin)
 	const struct gcstats_cycle c = {
 	    .now = now, .cpu_begin = cpu_begin, .cpu_end = gcstats_cpu()};
 	struct gcstats_cycles r;
+	bool begun = stopped_begin();
 
 	gcstats_end_cycle(&c);
+	stopped_end(begun);
 	gcstats_read_cycles(&r);
 	return r.cpu.idle;
 }
@@ -215,7 +218,7 @@ TEST(what_was_used_before_the_heap_is_not_counted)
 {
 	gcstats_reset();
 	gcstats_fork_child(HOURS(1000));
-	settings.max_procs = 1;
+	settings_present.max_procs = 1;
 	gcstats_init();
 	ck_assert_uint_gt(idle_after(nanotime() + HOURS(2), gcstats_cpu()),
 			  HOURS(1));
@@ -227,7 +230,7 @@ TEST(what_a_collection_uses_is_not_the_hosts)
 	uint64_t now = nanotime() + HOURS(2), cpu, idle;
 
 	gcstats_reset();
-	settings.max_procs = 1;
+	settings_present.max_procs = 1;
 	gcstats_init();
 	cpu = gcstats_cpu();
 	gcstats_fork_child(HOURS(1000));
@@ -307,9 +310,13 @@ GROUP(record, .timeout = 60);
 
 static void write_records(void)
 {
+	bool begun;
+
 	readers_await(1);
+	begun = stopped_begin();
 	for (uint64_t n = 1; n <= RECORDS; n++)
 		end_cycle(n);
+	stopped_end(begun);
 }
 
 TEST(no_reader_sees_a_torn_record)
@@ -613,9 +620,10 @@ TEST(cpu_time_goes_on_without_a_collection)
 	ck_assert(identities_hold(&was) && identities_hold(&is));
 	ck_assert(!falls(&was, &is));
 	ck_assert_uint_ge(is.total - was.total,
-			  (uint64_t)settings.max_procs * (last - begin));
+			  (uint64_t)settings()->max_procs * (last - begin));
 	ck_assert_uint_le(is.total - was.total,
-			  (uint64_t)settings.max_procs * (nanotime() - first));
+			  (uint64_t)settings()->max_procs *
+			      (nanotime() - first));
 	ck_assert_uint_eq(is.gc_total + is.scavenge_total, 0);
 	read_cpu(seconds);
 	ck_assert_double_ge(seconds[TOTAL] * 1e9 + 1, (double)is.total);

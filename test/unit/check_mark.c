@@ -506,7 +506,7 @@ TEST(small_heaps_call_helpers_under_gcstress, .n = 2)
 	bool stress = _i == 1;
 
 	start(&crews[0], 0);
-	settings.gcstress = stress ? UINT32_MAX : 0;
+	settings_present.gcstress = stress ? UINT32_MAX : 0;
 	worker_provide(proc_self(), true);
 	hold_row(OBJECTS);
 	must(rt_gc());

@@ -10,10 +10,7 @@
 
 static struct heapstats_totals totals(void)
 {
-	struct heapstats_totals t;
-
-	heapstats_unsafe_read(&t);
-	return t;
+	return stopped_totals();
 }
 
 static void expect_verified(void)
@@ -208,7 +205,7 @@ TEST(retiring_counts_what_was_used, .base = 1, .limit = SIZECLASS_COUNT)
 	ck_assert_uint_eq(s->cached, 0);
 	ck_assert_ptr_null(mspan_check(s));
 	ck_assert_ptr_null(mc->slots[sc].span);
-	ck_assert_ptr_eq(mcentral_top(sc), n < class->nelems ? s : NULL);
+	ck_assert_ptr_eq(inside_partial(sc), n < class->nelems ? s : NULL);
 	mcache_retire_slot(mc, self,
 			   &mc->slots[sc]); // nothing there: nothing happens
 	ck_assert_uint_eq(totals().small_alloc_count[c], n);
@@ -235,7 +232,7 @@ TEST(a_span_is_filled_over_many_flushes)
 		    totals().small_alloc_count[4] != i + 1)
 			ck_abort_msg("count of %u", i);
 	}
-	ck_assert_ptr_null(mcentral_top(sc));
+	ck_assert_ptr_null(inside_partial(sc));
 	ck_assert_ptr_ne(inside_span(inside_take(sc)), s);
 	expect_verified();
 }
@@ -419,7 +416,7 @@ TEST(uninit_skips_clearing, .n = 8)
 	mspan_free_slots(s, p, p + size);
 	s->alloc_count = 0;
 	s->needzero = 1;
-	if (!mcentral_top(sc))
+	if (!inside_partial(sc))
 		mcentral_push(s);
 	mc->slots[sc].run_log2 = MCACHE_RUN_LAST;
 	ck_assert_ptr_eq(
@@ -532,17 +529,21 @@ TEST(the_span_pushed_last_comes_first)
 	}
 	other = mheap_alloc_small(self, NULL, b);
 	mcentral_push(other);
+	must(rt_stop_the_world(RT_STOP_HOST));
 	ck_assert_ptr_eq(mcentral_top(a), s[2]);
 	ck_assert_ptr_eq(mcentral_below(s[2]), s[1]);
 	ck_assert_ptr_eq(mcentral_below(s[1]), s[0]);
 	ck_assert_ptr_null(mcentral_below(s[0]));
+	must(rt_start_the_world(NULL));
 	ck_assert_ptr_eq(mcentral_pop(a), s[2]);
 	ck_assert_ptr_eq(mcentral_pop(a), s[1]);
 	ck_assert_ptr_eq(mcentral_pop(b), other);
 	ck_assert_ptr_null(mcentral_pop(b));
 	mcentral_push(s[2]);
+	must(rt_stop_the_world(RT_STOP_HOST));
 	mcentral_reset();
 	ck_assert_ptr_null(mcentral_top(a));
+	must(rt_start_the_world(NULL));
 	ck_assert_ptr_null(mcentral_pop(a));
 	mcentral_push(s[1]);
 	ck_assert_ptr_eq(mcentral_pop(a), s[1]);

@@ -1,6 +1,7 @@
 // Spans from the heap and back: what is counted, refused and reused.
 #include "test/harness/death.h"
 #include "test/harness/fault.h"
+#include "test/harness/stopped.h"
 #include "test/unit/mheap.h"
 
 #include "runtime/base/bits.h"
@@ -333,7 +334,9 @@ TEST(spans_are_walked_by_address)
 	uintptr_t last = 0;
 	uint64_t page = 0;
 	struct mspan *at;
+	bool begun;
 
+	begun = stopped_begin();
 	while ((at = mheap_next_span(&page)) != NULL) {
 		ck_assert_uint_gt(at->base, last);
 		ck_assert_uint_eq(page, mspan_page(at) + at->npages);
@@ -341,6 +344,7 @@ TEST(spans_are_walked_by_address)
 		for (unsigned i = 0; i < 3; i++)
 			seen[i] += at == s[i];
 	}
+	stopped_end(begun);
 	ck_assert(seen[0] == 1 && seen[1] == 1 && seen[2] == 1);
 	ck_assert_uint_eq(page, arena_used() / PAGE);
 }

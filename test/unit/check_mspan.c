@@ -81,7 +81,7 @@ TEST(a_span_lives_through_the_table_of_the_design)
 	ck_assert_uint_eq(mspan_counted(s), 1);
 	ck_assert_uint_eq(allocated(s), A);
 
-	sweep_all(self);
+	inside_sweep_all();
 	ck_assert_ptr_eq(inside_take(sc), a - 2048); // c
 	mcache_flush(mc, self);
 	expect(s, first, 0, A | C, 0);
@@ -94,7 +94,7 @@ TEST(a_span_lives_through_the_table_of_the_design)
 	ck_assert_uint_eq(mspan_counted(s), 2);
 	ck_assert_uint_eq(allocated(s), A);
 	ck_assert_uint_eq(verify_errors(), 0);
-	sweep_all(self);
+	inside_sweep_all();
 	ck_assert_uint_eq(verify_errors(), 0);
 }
 
@@ -481,7 +481,7 @@ TEST(a_guarded_span_of_the_wrong_shape_is_found, .n = GUARDED_SHAPES)
 	const char *says;
 
 	inside_boot(false);
-	settings.guard_large = 1;
+	settings_present.guard_large = 1;
 	guard_init();
 	s = refill_guarded(mc, self, KIND_WORDS, 1000);
 	ck_assert_ptr_nonnull(s);

@@ -5,6 +5,7 @@
 
 #include "gc/cycle/pacer.h"
 #include "runtime/os/gauge.h"
+#include "test/harness/stopped.h"
 
 #define MIB (UINT64_C(1) << 20)
 
@@ -483,9 +484,11 @@ static void collected(uint64_t marked, uint64_t begin, uint64_t end)
 	    .memory = {marked, 0, marked, 0},
 	};
 	struct pacer_cpu cpu = {begin, end};
+	bool begun = stopped_begin();
 
 	pacer_collected(&found);
 	pacer_account(&cpu);
+	stopped_end(begun);
 }
 
 #define SECOND UINT64_C(1000000000)

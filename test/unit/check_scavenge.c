@@ -15,6 +15,7 @@
 #include "test/harness/fault.h"
 #include "test/harness/recount.h"
 #include "test/harness/heap.h"
+#include "test/harness/stopped.h"
 #include "test/harness/thread.h"
 
 enum { ROUNDS = RT_TSAN ? 15 : 60 }; // of random work
@@ -36,8 +37,8 @@ static void begin(int i)
 	sysmem_init();
 	phys = base_max(page_sizes[i] / RT_PAGE_SIZE, 1);
 	atomic_u32_store_relaxed(&epoch.sweepgen, 2);
-	settings.populate = 1;
-	settings.max_heap = RT_ARENA_SIZE;
+	settings_present.populate = 1;
+	settings_present.max_heap = RT_ARENA_SIZE;
 	ck_assert(arena_init());
 	ck_assert(mheap_init());
 	for (unsigned page = 0; page < PAGES; page++) {
@@ -75,11 +76,10 @@ static bool is_scavenged(unsigned page)
 // the double check does.
 static void expect_sums(void)
 {
-	struct heapstats_totals t;
+	struct heapstats_totals t = stopped_totals();
 	uint64_t nfree = pagealloc_count_free(&mheap.pages);
 	uint64_t nscav = pagealloc_count_scavenged(&mheap.pages);
 
-	heapstats_unsafe_read(&t);
 	ck_assert_uint_eq(t.released, heapgauge_sum(HEAPGAUGE_RELEASED));
 	ck_assert_uint_eq(t.released, nscav << RT_PAGE_SHIFT);
 	ck_assert_uint_eq(heapgauge_sum(HEAPGAUGE_FREE), (nfree - nscav)
@@ -294,13 +294,13 @@ TEST(a_refused_release_changes_nothing_and_ends, .n = RT_ARRAY_LEN(page_sizes))
 
 	begin(_i);
 	free_pages(0, 256);
-	heapstats_unsafe_read(&before);
+	before = stopped_totals();
 	gauges_before = gauges;
 	fault_fail(OSCALL_RELEASE, 1, UINT64_MAX, EINVAL);
 	for (int i = 0; i < 3; i++)
 		ck_assert_uint_eq(release_one(1 << 20, true), 0);
 	ck_assert_uint_eq(fault_failed(OSCALL_RELEASE), 3);
-	heapstats_unsafe_read(&after);
+	after = stopped_totals();
 	ck_assert_mem_eq(&after, &before, sizeof before);
 	ck_assert_mem_eq(&gauges, &gauges_before, sizeof gauges);
 	for (unsigned page = 0; page < 256; page++)

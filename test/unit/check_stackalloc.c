@@ -10,6 +10,7 @@
 #include "runtime/spans/stackalloc.h"
 #include "test/harness/fault.h"
 #include "test/harness/heap.h"
+#include "test/harness/stopped.h"
 #include "test/harness/suite.h"
 #include "test/harness/thread.h"
 
@@ -28,10 +29,7 @@ static void boot(void)
 
 static uint64_t in_stacks(void)
 {
-	struct heapstats_totals t;
-
-	heapstats_unsafe_read(&t);
-	return t.in_stacks;
+	return stopped_totals().in_stacks;
 }
 
 static void expect_verified(void)

@@ -97,14 +97,14 @@ TEST(a_span_with_survivors_keeps_them_alone)
 	ck_assert(is_swept(s));
 	ck_assert_uint_eq(s->alloc_count, 2);
 	ck_assert_uint_eq(s->needzero, 1);
-	ck_assert_ptr_eq(mcentral_top(s->spanclass), s);
-	heapstats_unsafe_read(&t);
+	ck_assert_ptr_eq(inside_partial(s->spanclass), s);
+	t = stopped_totals();
 	ck_assert_uint_eq(t.small_free_count[32], 6);
 	ck_assert_uint_eq(heapgauge_sum(HEAPGAUGE_TOTAL_FREE), 6 * 1024);
 	sweep_ensure(self, s); // again: nothing
-	heapstats_unsafe_read(&t);
+	t = stopped_totals();
 	ck_assert_uint_eq(t.small_free_count[32], 6);
-	sweep_all(self);
+	inside_sweep_all();
 	p = (char *)s->base;
 	ck_assert_ptr_eq(take(32), p + 6 * 1024); // a brief run
 	ck_assert_int_eq(p[6 * 1024 - 1], 0x11);
@@ -128,11 +128,11 @@ TEST(a_full_span_is_in_no_set)
 		mark(s, i);
 	}
 	flip_heap();
-	sweep_all(self);
+	inside_sweep_all();
 	ck_assert(is_swept(s));
 	ck_assert_uint_eq(s->alloc_count, 8);
 	ck_assert_uint_eq(s->needzero, 0); // nothing of it was freed
-	ck_assert_ptr_null(mcentral_top(s->spanclass));
+	ck_assert_ptr_null(inside_partial(s->spanclass));
 	expect_verified();
 }
 
@@ -159,13 +159,13 @@ TEST(a_span_without_survivors_is_freed, .n = SIZECLASS_COUNT)
 	ck_assert_uint_eq(heapgauge_sum(HEAPGAUGE_PAGES_IN_USE), 0);
 	ck_assert_uint_eq(heapgauge_sum(HEAPGAUGE_IN_USE), 0);
 	ck_assert_uint_eq(heapgauge_sum(HEAPGAUGE_TOTAL_FREE), size);
-	heapstats_unsafe_read(&t);
+	t = stopped_totals();
 	ck_assert_uint_eq(t.in_heap, 0);
 	ck_assert_uint_eq(t.small_free_count[c], c != 0);
 	ck_assert_uint_eq(t.large_free_count, c == 0);
 	ck_assert_uint_eq(t.large_free, c == 0 ? size : 0);
-	ck_assert_ptr_null(mcentral_top(spanclass_make(c, KIND_NOSCAN)));
-	sweep_all(self);
+	ck_assert_ptr_null(inside_partial(spanclass_make(c, KIND_NOSCAN)));
+	inside_sweep_all();
 	expect_verified();
 }
 
@@ -198,7 +198,7 @@ TEST(chunks_are_swept_from_the_highest_down)
 		ck_assert(sweep_chunk(self));
 	ck_assert_int_eq(is_swept(b), chunk_of(b) == chunk_of(c));
 	ck_assert(!is_swept(a) || chunk_of(c) == 0);
-	sweep_all(self);
+	inside_sweep_all();
 	ck_assert(is_swept(a) && is_swept(b));
 	ck_assert(sweep_done());
 	ck_assert(!sweep_chunk(self));
@@ -304,12 +304,15 @@ static void plan_all(struct rng *r)
 {
 	uint64_t page = 0;
 	struct mspan *s;
+	bool begun;
 
 	memset(&plan, 0, sizeof plan);
 	mcache_flush(mc, self);
+	begun = stopped_begin();
 	while ((s = mheap_next_span(&page)) != NULL)
 		if (s->use == MSPAN_HEAP)
 			plan_span(r, s);
+	stopped_end(begun);
 	shuffle_survivors(r);
 }
 
@@ -337,10 +340,10 @@ struct counts {
 
 static struct counts counts_now(void)
 {
-	struct counts c = {.total_free = heapgauge_sum(HEAPGAUGE_TOTAL_FREE)};
-
-	heapstats_unsafe_read(&c.t);
-	return c;
+	return (struct counts){
+	    .t = stopped_totals(),
+	    .total_free = heapgauge_sum(HEAPGAUGE_TOTAL_FREE),
+	};
 }
 
 static void expect_plan(const struct counts *before)
@@ -348,6 +351,7 @@ static void expect_plan(const struct counts *before)
 	struct counts now = counts_now();
 	uint64_t page = 0;
 	const struct mspan *s;
+	bool begun;
 
 	for (unsigned c = 1; c < SIZECLASS_COUNT; c++)
 		ck_assert_uint_eq(now.t.small_free_count[c] -
@@ -359,10 +363,12 @@ static void expect_plan(const struct counts *before)
 			  plan.bytes_freed);
 	ck_assert_uint_eq(heapgauge_sum(HEAPGAUGE_TOTAL_ALLOC) - now.total_free,
 			  plan.bytes_left);
+	begun = stopped_begin();
 	while ((s = mheap_next_span(&page)) != NULL)
 		if (!is_swept(s) ||
 		    (s->use == MSPAN_HEAP && s->alloc_count == 0))
 			ck_abort_msg("span at %#lx", (unsigned long)s->base);
+	stopped_end(begun);
 	for (size_t i = 0; i < plan.nsurvivors; i++)
 		if (inside_span((void *)plan.survivors[i]->base) !=
 		    plan.survivors[i])
@@ -374,6 +380,7 @@ static void expect_plan(const struct counts *before)
 static size_t ascending_sets(void)
 {
 	size_t n = 0;
+	bool begun = stopped_begin();
 
 	for (unsigned sc = 0; sc < SPANCLASS_BASE; sc++) {
 		const struct mspan *last = NULL;
@@ -386,6 +393,7 @@ static size_t ascending_sets(void)
 			n++;
 		}
 	}
+	stopped_end(begun);
 	return n;
 }
 
@@ -402,7 +410,7 @@ TEST(sets_are_in_order_of_address_after_a_full_sweep)
 		plan_all(&r);
 		flip_heap();
 		before = counts_now();
-		sweep_all(self);
+		inside_sweep_all();
 		expect_plan(&before);
 		n += ascending_sets();
 	}
@@ -480,7 +488,7 @@ static void race_round(struct rng *r, int round)
 	if (round % 2)
 		ensure_all(round % 4 == 1);
 	sweep_chunks();
-	sweep_all(self);
+	inside_sweep_all();
 	meet(&race.end);
 	ck_assert(sweep_done()); // no thread asks for a chunk any more
 	ck_assert_uint_eq(atomic_u64_load_relaxed(&race.chunks), nchunks);
@@ -557,12 +565,12 @@ TEST(a_swept_span_is_not_used_before_its_frees_are_counted, .n = 2)
 	while (sweep_chunk(self)) // the chunks that are left
 		;
 	ck_assert(!sweep_done());
-	ck_assert_ptr_null(mcentral_top(s->spanclass));
+	ck_assert_ptr_null(inside_partial(s->spanclass));
 	atomic_u32_store_release(&counting, 2);
 	pthread_join(counts, NULL);
 	pthread_join(t, NULL);
 	ck_assert(sweep_done());
-	ck_assert_ptr_eq(mcentral_top(s->spanclass), s);
+	ck_assert_ptr_eq(inside_partial(s->spanclass), s);
 	expect_verified();
 }
 
@@ -602,7 +610,7 @@ TEST(a_marked_free_slot_throws, .n = 2, .exit = DEATH_EXPECTED)
 	flip_heap();
 	death_expect(
 	    "rtheap: span=#\nrtheap: fatal: found pointer to free object");
-	sweep_all(self);
+	inside_sweep_all();
 }
 
 TEST(a_cached_span_throws, .exit = DEATH_EXPECTED)
@@ -615,7 +623,7 @@ TEST(a_cached_span_throws, .exit = DEATH_EXPECTED)
 	inside_flip_bits();
 	death_expect(
 	    "rtheap: span=#\nrtheap: fatal: mspan.sweep: bad span state");
-	sweep_all(self);
+	inside_sweep_all();
 }
 
 TEST(a_wrong_count_throws, .exit = DEATH_EXPECTED)

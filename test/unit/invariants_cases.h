@@ -346,7 +346,7 @@
 	  hugepages.nchunks = 1 << 30)                                         \
 	X(hugepages_check(&hugepages),                                         \
 	  "huge pages have states though they are off",                        \
-	  settings.huge_pages = 0)                                             \
+	  settings_present.huge_pages = 0)                                     \
 	X(hugepages_check(&hugepages),                                         \
 	  "cursor of huge pages is beyond the heap",                           \
 	  hugepages.cursor = hugepages.nchunks + 1)                            \

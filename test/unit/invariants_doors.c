@@ -13,9 +13,17 @@
 #include "runtime/world/stoptable.h"
 #include "gc/cycle/ask.h"
 #include "gc/cycle/sweep.h"
+#include "gc/cycle/pacer.h"
+#include "gc/cycle/scavenger.h"
+#include "gc/cycle/swept.h"
 #include "gc/mark/crew.h"
+#include "gc/mark/describe.h"
+#include "gc/mark/drops.h"
+#include "gc/mark/grey.h"
 #include "gc/mark/roots.h"
+#include "gc/mark/statics.h"
 #include "gc/mark/work.h"
+#include "gc/stats/verify.h"
 #include "test/harness/death.h"
 
 #define U64(field, v) atomic_u64_store_relaxed(&(field), (uint64_t)(v))
@@ -32,6 +40,18 @@ static struct {
 	struct work work;
 	struct workbuf buf;
 	struct ask ask;
+	struct heapstats_totals totals;
+	struct gcstats_cycle cycle;
+	struct gcstats_cycles cycles;
+	struct pausering_copy pauses;
+	struct object object;
+	struct freelist_freed freed;
+	struct statics_walk walk;
+	struct text said;
+	struct pacer_found found;
+	struct pacer_cpu cpu;
+	struct rt_verify verified;
+	uint64_t page;
 	char memory[64];
 } x = {.mutex = RT_MUTEX_INIT(LOCKRANK_MHEAP)};
 
@@ -55,8 +75,10 @@ static void prepare(void)
 	for (unsigned i = 0; i < 1000; i++)
 		objects[i] = (uintptr_t)rt_alloc(16 + i % 500);
 	ck_assert_int_eq(rt_gc(), RT_OK);
+	must(rt_stop_the_world(RT_STOP_HOST));
 	while (!partial)
 		partial = mcentral_top(sc++);
+	must(rt_start_the_world(NULL));
 	ck_assert_ptr_nonnull(rt_alloc(3000));
 	ck_assert_ptr_nonnull(rt_stack_alloc(2048));
 	ck_assert_ptr_nonnull(rt_stack_alloc(256 << 10));
@@ -191,8 +213,8 @@ static void stacks(void)
 	  mcache_add_kind(mc, KIND_HOST))                                      \
 	X("span of stacks is in the list of another order",                    \
 	  stackpool.partial[0]->stack_order = 3, stacks())                     \
-	X("span of stacks has another use", stackpool.partial[1] = slot->span, \
-	  stackalloc_flush_all(self))
+	X("span of stacks has another use", stackpool.partial[1] = slot->span; \
+	  rt_stop_the_world(RT_STOP_HOST), stackalloc_flush_all(self))
 
 #define DOORS_GC(X)                                                            \
 	X("marker is alone but not busy", x.work.spare = &x.buf;               \
@@ -210,14 +232,61 @@ static void stacks(void)
 	  ask_queue.first = ask_queue.last = &x.ask;                           \
 	  ask_queue.led = true, rt_gc())                                       \
 	X("number of active sweepers is negative", U32(sweep.active, -1),      \
-	  sweep_chunk(self))
+	  sweep_chunk(self))                                                   \
+	X("queue of drops has an impossible state", drops.turn = 2, rt_gc())   \
+	X("span in the queue of drops does not say so",                        \
+	  drops.next = drops.next_last = slot->span, rt_gc())                  \
+	X("number of drops differs from the dead that wait",                   \
+	  U64(drops.ready, 1);                                                 \
+	  rt_stop_the_world(RT_STOP_HOST), drops_begin_now())                  \
+	X("scavenger has an unknown state", U32(scavenger.timed, 2),           \
+	  scavenger_claim())                                                   \
+	X("scavenger is made by two threads", U32(scavenger.making, 2),        \
+	  scavenger_await())                                                   \
+	X("note has an unknown state", scavenger_claim();                      \
+	  U32(scavenger.pause.woken, 7), scavenger_dismiss())
+
+// Functions that need a stopped world.
+#define DOORS_STOPPED(X)                                                       \
+	X("assertion: stw_stopped()", , stw_reason())                          \
+	X("assertion: stw_stopped()", , stw_begun())                           \
+	X("assertion: stw_stopped()", , heapstats_unsafe_read(&x.totals))      \
+	X("assertion: stw_stopped() || !proc_first()", ,                       \
+	  heapstats_unsafe_clear())                                            \
+	X("assertion: stw_stopped()", , gcstats_end_cycle(&x.cycle))           \
+	X("assertion: stw_stopped()", ,                                        \
+	  gcstats_read_stopped(&x.cycles, &x.pauses))                          \
+	X("assertion: stw_stopped() || !proc_first()", , mcentral_reset())     \
+	X("assertion: stw_stopped()", , mcentral_top(slot->sc))                \
+	X("assertion: stw_stopped()", , mcentral_below(partial))               \
+	X("assertion: stw_stopped()", , mheap_next_span(&x.page))              \
+	X("assertion: stw_stopped()", , object_find_any(8, &x.object))         \
+	X("assertion: stw_stopped()", , freelist_free_shared(&x.freed))        \
+	X("assertion: stw_stopped()", , mcache_flush_all(self))                \
+	X("assertion: stw_stopped()", , mcache_flush_pages_all())              \
+	X("assertion: stw_stopped()", , stackalloc_flush_all(self))            \
+	X("assertion: stw_stopped()", , statics_begin(&x.walk, 0))             \
+	X("assertion: stw_stopped()", x.object.base = partial->base,           \
+	  trace_is_marked(&x.object))                                          \
+	X("assertion: stw_stopped()", , describe_said(&x.said, &x.object))     \
+	X("assertion: stw_stopped()", , drops_next_span(&x.page))              \
+	X("assertion: stw_stopped()", , grey_expect(false))                    \
+	X("assertion: stw_stopped()", , work_open(&x.work, self, 0))           \
+	X("assertion: stw_stopped()", , sweep_all(self))                       \
+	X("assertion: stw_stopped()", , swept_all(self))                       \
+	X("assertion: stw_stopped()", , pacer_collected(&x.found))             \
+	X("assertion: stw_stopped()", , pacer_account(&x.cpu))                 \
+	X("assertion: stw_stopped()", , verify_heap(&x.verified))              \
+	X("assertion: stw_stopped()", , verify_walk(-1, NULL, NULL))           \
+	X("assertion: stw_stopped()", , verify_count(-1))
 
 #define DOORS(X)                                                               \
 	DOORS_OS(X)                                                            \
 	DOORS_WORLD(X)                                                         \
 	DOORS_PAGES(X)                                                         \
 	DOORS_SPANS(X)                                                         \
-	DOORS_GC(X)
+	DOORS_GC(X)                                                            \
+	DOORS_STOPPED(X)
 
 static void read_live(void)
 {

@@ -235,16 +235,16 @@ static const char *sim_check(bool marking)
 {
 	size_t nallocated = 0;
 	uint64_t page = 0;
+	bool begun = stopped_begin();
 	const struct mspan *s;
+	const char *wrong = NULL;
 
-	while ((s = mheap_next_span(&page)) != NULL) {
-		const char *wrong = NULL;
-
+	while (!wrong && (s = mheap_next_span(&page)) != NULL)
 		if (s->use == MSPAN_HEAP)
 			wrong = check_span(s, marking, &nallocated);
-		if (wrong)
-			return wrong;
-	}
+	stopped_end(begun);
+	if (wrong)
+		return wrong;
 	return nallocated == sim.nlive ? NULL : "an object is in no span";
 }
 
@@ -254,9 +254,8 @@ static const char *sim_check_sums(void)
 {
 	unsigned c = spanclass_size(sim.sc);
 	uint64_t size = sizeclass_table[c].size;
-	struct heapstats_totals t;
+	struct heapstats_totals t = stopped_totals();
 
-	heapstats_unsafe_read(&t);
 	if (t.small_alloc_count[c] != sim.mallocs ||
 	    heapgauge_sum(HEAPGAUGE_TOTAL_ALLOC) != sim.mallocs * size)
 		return "mallocs differ from the ledger";
@@ -431,7 +430,7 @@ static const char *one_cycle(unsigned percent)
 		wrong = "verify found an error";
 	if (wrong)
 		return wrong;
-	sweep_all(self);
+	inside_sweep_all();
 	note_swept(0, UINTPTR_MAX);
 	mcache_flush(mc, self);
 	wrong = sim_check(false);

@@ -207,7 +207,7 @@ static void populate(struct rng *r, uintptr_t *known)
 	mcache_flush(mc, self);
 	ck_assert_uint_le(arena_used(), KNOWN_BYTES);
 	inside_flip();
-	sweep_all(self);
+	inside_sweep_all();
 	ck_assert_uint_eq(verify_errors(), 0);
 }
 

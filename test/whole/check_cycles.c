@@ -50,8 +50,8 @@ static void check_sums(const rt_cycle *c)
 	ck_assert_uint_eq(c->next_goal, base_min(greatest(c), c->goal_limit));
 	ck_assert_uint_le(c->sweep_freed, c->sweep_inuse);
 	ck_assert_uint_le(c->limiter_limiting, 1);
-	ck_assert_uint_eq(c->sweep_beside,
-			  settings.sweep == 2 && c->cause != RT_CAUSE_MEMORY);
+	ck_assert_uint_eq(c->sweep_beside, settings()->sweep == 2 &&
+					       c->cause != RT_CAUSE_MEMORY);
 }
 
 // check_with requires that an exact read after a collection has the same
@@ -67,7 +67,7 @@ static void check_with(const rt_memstats *m, const rt_cycle *c)
 	ck_assert_uint_eq(c->next_goal, m->next_gc);
 	ck_assert(c->gc_cpu_fraction == m->gc_cpu_fraction);
 	// What a sweep beside the threads frees is in use until then.
-	if (settings.sweep == 0)
+	if (settings()->sweep == 0)
 		ck_assert_uint_eq(c->heap_inuse, m->heap_inuse);
 	else
 		ck_assert_uint_ge(c->heap_inuse, m->heap_inuse);
@@ -111,7 +111,7 @@ TEST(a_record_has_the_figures_of_the_statistics)
 				  heap_metric("/gc/scan/globals:bytes"));
 		ck_assert_uint_gt(c.scan_stack, 0);
 		ck_assert_uint_ge(c.scan_globals, 8);
-		ck_assert_uint_eq(c.max_procs, (uint32_t)settings.max_procs);
+		ck_assert_uint_eq(c.max_procs, (uint32_t)settings()->max_procs);
 		ck_assert_uint_eq(c.nthreads, 1);
 		ck_assert_uint_gt(c.mark_cpu_ns, 0);
 		ck_assert_uint_le(c.start_ns + c.pause_ns + c.release_ns,
@@ -149,7 +149,7 @@ TEST(the_figures_of_the_pacer)
 		total = before.total_alloc;
 		ck_assert_uint_eq(c.sweep_inuse, before.heap_inuse);
 		ck_assert_uint_eq(c.sweep_inuse - after.heap_inuse,
-				  settings.sweep == 0
+				  settings()->sweep == 0
 				      ? c.sweep_freed
 				      : before.heap_inuse - after.heap_inuse);
 		ck_assert_uint_eq(c.limiter_fill_ns, pacer.limiter.fill);

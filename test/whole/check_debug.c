@@ -280,7 +280,7 @@ static void look_around(void)
 	await_at_least(&staying, 2);
 	ck_assert_ptr_ne(proc_first(), holder);
 	hide(obj, SIZE, holder);
-	settings.past_end = look_cases[look].past_end;
+	settings_present.past_end = look_cases[look].past_end;
 	checkmark_all();
 	fputs("passed\n", stderr);
 }

@@ -538,7 +538,7 @@ TEST(a_sleep_in_a_sweep_may_be_refused, .n = RT_ARRAY_LEN(meetings))
 	trial.scenario = &scenarios[0];
 	trial.kind = OSCALL_FUTEX_WAIT;
 	ck_assert_uint_eq(begin(), 0);
-	settings.gc_threads = 0;
+	settings_present.gc_threads = 0;
 	unswept = rt_alloc_uncollectable(RT_NOSCAN, 1 << 20);
 	ck_assert_ptr_nonnull(unswept);
 	leave_unswept(); // nothing but the object

@@ -318,7 +318,7 @@ TEST(there_are_no_more_helpers_than_processors)
 	c.gc_affinity = &mask;
 	c.gc_affinity_size = sizeof mask;
 	start_heap(c);
-	ck_assert_int_eq(settings.gc_threads, 1);
+	ck_assert_int_eq(settings()->gc_threads, 1);
 	make(HELPER);
 	ck_assert_uint_eq(crew_size(), 1);
 	must(rt_fini());
@@ -339,7 +339,7 @@ TEST(a_mask_without_a_processor_is_refused)
 	ck_assert_int_eq(rt_init(&c), RT_EINVAL);
 	c.gc_affinity_size = 3;
 	must(rt_init(&c));
-	ck_assert_ptr_null(settings.gc_affinity);
+	ck_assert_ptr_null(settings()->gc_affinity);
 	must(rt_fini());
 }
 

@@ -669,7 +669,7 @@ TEST(a_thread_that_waits_gives_its_cache_to_an_idle_program)
 
 TEST(idle_programs_can_be_exempted)
 {
-	settings.idle_s = 0;
+	settings_present.idle_s = 0;
 	fill(32);
 	drop(0);
 	must(rt_gc());

@@ -513,11 +513,11 @@ static unsigned act_periodic(void)
 	static const atomic_u32 never;
 	const uint64_t period = PERIOD_S * UINT64_C(1000000000);
 	struct periodic s = {.since = 0};
-	uint8_t usual = settings.gc_period_s;
+	uint8_t usual = settings()->gc_period_s;
 	bool collected;
 
 	require(!scavenger_runs(), "another thread collects");
-	settings.gc_period_s = PERIOD_S;
+	settings_present.gc_period_s = PERIOD_S;
 	require(rt_set_gc_percent(100, NULL) == RT_OK, "percent");
 	slices_rest(rt_thread_tls);
 	require(periodic_left(&s, nanotime()) <= period, "it begins late");
@@ -525,17 +525,17 @@ static unsigned act_periodic(void)
 	collected = periodic_collect(&s, proc_self(), &never);
 	require(periodic_left(&s, nanotime()) <= period, "it is due late");
 	require(rt_set_gc_percent(-1, NULL) == RT_OK, "percent");
-	settings.gc_period_s = usual;
+	settings_present.gc_period_s = usual;
 	return !collected;
 }
 
 void leave_unswept(void)
 {
-	uint8_t usual = settings.sweep;
+	uint8_t usual = settings()->sweep;
 
-	settings.sweep = 2;
+	settings_present.sweep = 2;
 	supply_collect(proc_self(), ASK_FORCED);
-	settings.sweep = usual;
+	settings_present.sweep = usual;
 }
 
 static unsigned make_unswept(void)
@@ -565,11 +565,11 @@ static unsigned read_unswept(void)
 // thread, which it may get.
 static unsigned act_sweep(void)
 {
-	int usual = settings.gc_threads;
+	int usual = settings()->gc_threads;
 	unsigned failed;
 	bool swept_some;
 
-	settings.gc_threads = 0;
+	settings_present.gc_threads = 0;
 	failed = read_unswept();
 	failed += make_unswept();
 	// The background thread itself may come after the trial.
@@ -578,7 +578,7 @@ static unsigned act_sweep(void)
 		"nothing was left");
 	failed += make_unswept() + act_kinds();
 	failed += make_unswept() + act_large();
-	settings.gc_threads = usual;
+	settings_present.gc_threads = usual;
 	failed += make_unswept() + act_large();
 	act_gc();
 	return failed;
@@ -837,24 +837,25 @@ static unsigned act_forgotten(void)
 {
 	bool done = false;
 
-	settings.tracecheck = 1;
+	settings_present.tracecheck = 1;
 	// Without a handler the report is written, and so is a trace line.  A
 	// debug build writes which callback calls what it must not.
 	if (trial.kind == OSCALL_WRITE) {
 		rt_set_warn_handler(NULL, NULL);
-		settings.gctrace = settings.scavtrace = 1;
+		settings_present.gctrace = settings_present.scavtrace = 1;
 		require(rt_heap_walk(collect_once, &done) == RT_OK,
 			"rt_heap_walk");
 	}
 	act_gc();
-	settings.tracecheck = settings.gctrace = settings.scavtrace = 0;
+	settings_present.tracecheck = settings_present.gctrace =
+	    settings_present.scavtrace = 0;
 	return 0;
 }
 
 static void check_forgotten(void)
 {
 	require(live_after_gc() == FORGOTTEN + 1, "an object is lost");
-	settings.tracecheck = 1;
+	settings_present.tracecheck = 1;
 	act_gc();
 	require(sites.n == FORGOTTEN, "a word is not noted");
 }

@@ -120,12 +120,12 @@ TEST(a_collection_without_a_clock_counts)
 
 static void no_period(void)
 {
-	settings.gc_period_s = 0;
+	settings_present.gc_period_s = 0;
 }
 
 static void no_threads(void)
 {
-	settings.gc_threads = 0;
+	settings_present.gc_threads = 0;
 }
 
 static void no_percent(void)
@@ -319,7 +319,7 @@ TEST(a_poll_of_the_host_runs_destructors)
 TEST(a_thread_of_the_host_warns_of_the_dead)
 {
 	must(rt_set_warn_handler(note_warning, NULL));
-	settings.heap_min = 4 * MIB;
+	settings_present.heap_min = 4 * MIB;
 	make_dead(3);
 	ck_assert(collect());
 	ck_assert(collect());
@@ -383,7 +383,7 @@ TEST(the_idle_time_goes_on)
 {
 	uint64_t now, since;
 
-	settings.idle_s = 200;
+	settings_present.idle_s = 200;
 	fill(64);
 	drop(56);
 	must(rt_gc());
