@@ -113,6 +113,15 @@ static inline uint64_t heap_metric(const char *name)
 	return s.u64;
 }
 
+static inline double heap_seconds(const char *name)
+{
+	rt_metric_sample s = {.name = name};
+
+	must(rt_metrics_read(&s, 1));
+	ck_assert_uint_eq(s.result, RT_METRIC_F64);
+	return s.f64;
+}
+
 static inline bool heap_is_zero(const void *p, size_t n)
 {
 	const char *c = p;
