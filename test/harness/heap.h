@@ -89,6 +89,14 @@ static inline uint64_t heap_live(void)
 	return v.objects;
 }
 
+// heap_is_whole verifies the heap without Check, in the child of a fork.
+static inline bool heap_is_whole(void)
+{
+	struct rt_verify v;
+
+	return rt_heap_verify(&v) == RT_OK && v.errors == 0;
+}
+
 // heap_live_after_gc collects first.
 static inline uint64_t heap_live_after_gc(void)
 {
