@@ -269,9 +269,7 @@ TEST(a_pause_begins_when_the_stop_is_asked_for)
 	sleep_ns(20000000);
 	ran_on = nanotime() - since;
 	rt_safepoint();
-	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
-	join_thread(thread);
-	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
+	join_beside(thread);
 	all = nanotime() - begin;
 	ck_assert_int_eq(rt_read_memstats_live(&m), RT_OK);
 	ck_assert_uint_eq(m.num_gc, 1);

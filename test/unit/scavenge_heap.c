@@ -172,8 +172,7 @@ TEST(free_os_memory_releases_whole_physical_pages,
 	phys = base_max(page_sizes[_i] / RT_PAGE_SIZE, 1);
 	rng_init(&r, __func__);
 	boot(page_sizes[_i]);
-	ck_assert_int_eq(
-	    rt_roots_add(objects, objects + OBJECTS, RT_ROOT_WORDS), RT_OK);
+	must(rt_roots_add(objects, objects + OBJECTS, RT_ROOT_WORDS));
 	make_objects();
 	drop_objects(&r);
 	must(rt_free_os_memory());
@@ -240,10 +239,8 @@ TEST(pages_are_released_beside_allocation, .n = RT_ARRAY_LEN(page_sizes))
 		released += scavenge_once(proc_self(), 64 << 10, true);
 		rt_safepoint();
 	}
-	rt_blocking_enter();
 	for (int i = 0; i < WORKERS; i++)
-		join_thread(t[i]);
-	rt_blocking_leave();
+		join_beside(t[i]);
 	// Where pages are large, perhaps none was ever free as a whole.
 	memset(held, 0, sizeof held);
 	must(rt_gc());
@@ -306,9 +303,7 @@ static unsigned make_rooms(bool collect)
 		room = NULL;
 	}
 	atomic_u32_store_seqcst(&working, 0);
-	rt_blocking_enter();
-	join_thread(t);
-	rt_blocking_leave();
+	join_beside(t);
 	return nulls;
 }
 
