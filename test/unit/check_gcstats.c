@@ -417,13 +417,11 @@ TEST(the_history_is_whole_while_it_is_written)
 	size_t used;
 
 	heap_begin();
-	ck_assert_int_eq(rt_read_gcstats(words, RT_GCSTATS_WORDS, &used),
-			 RT_OK);
+	must(rt_read_gcstats(words, RT_GCSTATS_WORDS, &used));
 	ck_assert_uint_eq(used, 3);
 	ck_assert(history_whole(words, used));
 	readers_run(read_history, write_history);
-	ck_assert_int_eq(rt_read_gcstats(words, RT_GCSTATS_WORDS, &used),
-			 RT_OK);
+	must(rt_read_gcstats(words, RT_GCSTATS_WORDS, &used));
 	ck_assert_uint_eq(used, RT_GCSTATS_WORDS);
 	ck_assert_uint_eq(words[used - 2], HISTORY);
 	ck_assert(history_whole(words, used));

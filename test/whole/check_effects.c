@@ -540,8 +540,7 @@ TEST(a_handler_may_be_replaced_while_it_is_called)
 
 	rt_config_init(&c);
 	c.max_heap = 64 * MIB;
-	ck_assert_int_eq(rt_set_oom_handler(replace_and_go_on, &ncalls[0]),
-			 RT_OK);
+	must(rt_set_oom_handler(replace_and_go_on, &ncalls[0]));
 	ck_assert_int_eq(rt_init(&c), RT_OK);
 	run_out();
 	ck_assert_uint_eq(ncalls[0], 1);
@@ -565,8 +564,7 @@ TEST(a_warning_may_replace_its_handler)
 
 	rt_config_init(&c);
 	c.double_check = RT_CHECK_REPORT;
-	ck_assert_int_eq(rt_set_warn_handler(replace_and_report, &ncalls[0]),
-			 RT_OK);
+	must(rt_set_warn_handler(replace_and_report, &ncalls[0]));
 	ck_assert_int_eq(rt_init(&c), RT_OK);
 	heapgauge_add(proc_self(), HEAPGAUGE_IN_USE, RT_PAGE_SIZE);
 	heap_stats();

@@ -19,6 +19,7 @@
 #include "runtime/os/settings.h"
 #include "runtime/spans/mcache.h"
 #include "test/harness/await.h"
+#include "test/harness/kind.h"
 
 static unsigned act_init(void)
 {
@@ -520,23 +521,14 @@ static unsigned act_drops(void)
 	return failed;
 }
 
-static void forget(rt_tracer *t, void *obj, size_t size, void *arg)
-{
-	(void)t, (void)obj, (void)size, (void)arg;
-}
-
 enum { FORGOTTEN = 300 };
 
 // Tables of tracecheck that are refused make the report shorter.
 static void prepare_forgotten(void)
 {
-	rt_kind_desc d;
-	void **p;
+	int kind = kind_make(.layout = RT_LAYOUT_TRACE, .trace = trace_nothing);
+	void **p = rt_alloc_kind(kind, FORGOTTEN * sizeof *p);
 
-	rt_kind_desc_init(&d);
-	d.layout = RT_LAYOUT_TRACE;
-	d.trace = forget;
-	p = rt_alloc_kind(rt_kind_register(&d), FORGOTTEN * sizeof *p);
 	require(p != NULL, "an object");
 	keep(p);
 	for (unsigned i = 0; i < FORGOTTEN; i++)
