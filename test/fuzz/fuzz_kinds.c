@@ -9,24 +9,20 @@
 #include <rt/rt.h>
 
 #include <pthread.h>
-#include <string.h>
 
 #include "runtime/pages/arena.h"
-#include "test/fuzz/format.h"
+#include "test/fuzz/kind_order.h"
+#include "test/fuzz/kind_reach.h"
 
 enum {
 	TYPES = 4,
 	FORMATS = 4,
 	KINDS = 4,
-	OBJECTS = 48,
-	STAR = 160, // words of an object that lead to one object each
-	ROOTS = 4,
 	BITMAP = 8, // words of a bitmap, so much may be described
 	DESCRIBED = BITMAP * 64 * 8,
 	SMALL = 32760,	      // bytes of the largest object that is not large
 	TYPED_MOST = 1 << 20, // bytes of an object of rt_alloc_typed
 	UNKNOWN = 16,	      // bytes of a struct that is longer than known
-	STRUCT_MOST = 4096,   // bytes of a struct, at most
 	// Bits of the first byte.  With BESIDE, sweeping is beside the threads,
 	// otherwise in the stop.  With both of MORE, the input also chooses
 	// destructors, descriptions and fields of later versions.  No input
@@ -35,14 +31,6 @@ enum {
 	MORE = 0x50,
 	FEW = 0x20,
 	BESIDE = 0x80,
-};
-
-// How a callback tells the references of an object.
-enum how { HOW_PTR, HOW_WORDS, HOW_VALUES, HOWS };
-
-struct callback {
-	enum how how;
-	const rt_value_format *format;
 };
 
 static struct {
@@ -73,126 +61,6 @@ static struct {
 	uint64_t behind[4];
 } class[TYPES + 1];
 
-// What has a callback for an object: its type, or else its kind.
-enum owner { NONE, TYPE, KIND };
-
-static struct object {
-	uint64_t *p;
-	size_t size;	       // rt_size
-	size_t room;	       // bytes from p on in which a pointer leads to it
-	size_t words;	       // that are looked at
-	const rt_kind_desc *d; // NULL: no references, or a type
-	const rt_type *type;   // of rt_alloc_typed, or NULL
-	size_t typed_words;    // of its elements
-	int kind;
-	unsigned firsts; // calls with rt_trace_first in this collection
-	bool lives;
-	bool died;	    // in this collection or before
-	enum owner dropper; // of its destructor, once it has died
-	unsigned drops;	    // calls of its destructor
-} object[OBJECTS + STAR];
-static unsigned nobjects;
-
-static uint64_t root[ROOTS];
-
-// ---- what is in order ----
-
-static bool part_ok(size_t size, size_t ptrdata, const uint64_t *bitmap,
-		    const rt_value_format *f)
-{
-	if (ptrdata % 8 != 0 || ptrdata > size || (ptrdata != 0 && !bitmap))
-		return false;
-	for (size_t i = 0; f && i < ptrdata / 8; i++) {
-		bool value = bitmap[i / 64] >> i % 64 & 1;
-
-		if (value && ((f->test_at < 0 && i == 0) ||
-			      (f->test_at > 0 && size / 8 < i + 2)))
-			return false;
-	}
-	return true;
-}
-
-// struct_in_order judges the size of a struct of which known bytes are known,
-// and the bytes behind those.
-static bool struct_in_order(const void *p, size_t size, size_t known)
-{
-	if (size < known || size > STRUCT_MOST)
-		return false;
-	for (size_t i = known; i < size; i++)
-		if (((const uint8_t *)p)[i] != 0)
-			return false;
-	return true;
-}
-
-static bool type_in_order(const rt_type *y)
-{
-	if (!struct_in_order(y, y->struct_size, sizeof *y) || y->spare != 0 ||
-	    (y->format && !format_ok(y->format)))
-		return false;
-	if (y->tail_size % 8 != 0 || (y->tail_size != 0 && y->size % 8 != 0))
-		return false;
-	if (y->align != 0 && y->align != 8 && y->align != 16)
-		return false;
-	return part_ok(y->size, y->ptrdata, y->bitmap, y->format) &&
-	       part_ok(y->tail_size, y->tail_ptrdata, y->tail_bitmap,
-		       y->format);
-}
-
-static bool header_in_order(const rt_kind_desc *d)
-{
-	return d->header_offset % 8 == 0 && d->header_shift <= 63 &&
-	       d->header_mask != 0;
-}
-
-// Types that a header leads to may have callbacks and destructors.  A kind may
-// have a destructor only if its objects are dropped.
-static bool flags_in_order(const rt_kind_desc *d)
-{
-	const uint32_t drop = RT_KIND_DROP, deep = RT_KIND_DROP_DEEP;
-	const uint32_t calls = RT_KIND_SERIAL | (uint32_t)RT_KIND_ONCE;
-	const uint32_t all = RT_KIND_BASE | drop | deep | calls;
-	bool header =
-	    d->layout == RT_LAYOUT_HEADER || d->layout == RT_LAYOUT_INDEX;
-	bool typed = d->layout == RT_LAYOUT_TYPE;
-	bool calls_back =
-	    header || d->layout == RT_LAYOUT_TRACE || (typed && d->type->trace);
-	bool drops = header || d->drop || (typed && d->type->drop);
-
-	return (d->flags & ~all) == 0 && (!(d->flags & calls) || calls_back) &&
-	       (d->flags & drop ? drops : !d->drop) &&
-	       (!(d->flags & deep) || d->flags & drop);
-}
-
-static bool desc_in_order(const rt_kind_desc *d)
-{
-	unsigned set = (d->format ? 1 << RT_LAYOUT_WORDS : 0) |
-		       (d->type ? 1 << RT_LAYOUT_TYPE : 0) |
-		       (d->types ? 1 << RT_LAYOUT_INDEX : 0) |
-		       (d->trace ? 1 << RT_LAYOUT_TRACE : 0);
-
-	if (!struct_in_order(d, d->struct_size, sizeof *d) || d->spare != 0 ||
-	    d->number < -1 || d->number == 1 || d->number == 2 ||
-	    d->number > 23 || d->layout < 0 || d->layout > RT_LAYOUT_TRACE ||
-	    (set & ~(1U << d->layout)) != 0 ||
-	    (d->layout == RT_LAYOUT_TYPE && !d->type) || !flags_in_order(d))
-		return false;
-	switch (d->layout) {
-	case RT_LAYOUT_WORDS:
-		return !d->format || format_ok(d->format);
-	case RT_LAYOUT_TYPE:
-		return type_in_order(d->type);
-	case RT_LAYOUT_HEADER:
-		return header_in_order(d) && (d->type_offset == PTRDIFF_MIN ||
-					      d->type_offset % 8 == 0);
-	case RT_LAYOUT_INDEX:
-		return header_in_order(d) && d->types && d->ntypes != 0;
-	case RT_LAYOUT_TRACE:
-		return d->trace != NULL;
-	default:
-		return true;
-	}
-}
-
 // ---- from bytes ----
 
 static pthread_t collector;
@@ -200,16 +68,14 @@ static pthread_t collector;
 // note_call requires what the flags of the object's kind promise.
 static void note_call(const rt_tracer *t, const void *obj)
 {
-	for (unsigned i = 0; i < nobjects; i++) {
-		struct object *o = &object[i];
+	struct object *o = object_at(obj);
 
-		if (o->p != obj || !o->d)
-			continue;
-		REQUIRE(!(o->d->flags & RT_KIND_SERIAL) ||
-			pthread_equal(collector, pthread_self()));
-		if (rt_trace_first(t))
-			__atomic_fetch_add(&o->firsts, 1, __ATOMIC_RELAXED);
-	}
+	if (!o || !o->d)
+		return;
+	REQUIRE(!(o->d->flags & RT_KIND_SERIAL) ||
+		pthread_equal(collector, pthread_self()));
+	if (rt_trace_first(t))
+		__atomic_fetch_add(&o->firsts, 1, __ATOMIC_RELAXED);
 }
 
 static void tell(rt_tracer *t, void *obj, size_t size, void *arg)
@@ -229,18 +95,6 @@ static void tell(rt_tracer *t, void *obj, size_t size, void *arg)
 		for (size_t i = 1; i < n; i += 3)
 			rt_trace_ptr(t, (void *)(uintptr_t)w[i]);
 	}
-}
-
-static enum owner dropper_of(const struct object *o);
-static enum owner describer_of(const struct object *o);
-static const void *arg_of(const struct object *o, enum owner owner);
-
-static struct object *object_at(const void *p)
-{
-	for (unsigned i = 0; i < nobjects; i++)
-		if (object[i].p == p)
-			return &object[i];
-	return NULL;
 }
 
 // dropped requires that it is the destructor of a dead object, all of which is
@@ -531,17 +385,6 @@ static size_t typed_count(const rt_type *y, size_t n, size_t *count)
 	return fixed + *count * each;
 }
 
-static bool typed_in_order(const rt_type *y, size_t count)
-{
-	static const rt_value_format plain = RT_FORMAT_PLAIN;
-
-	if (!type_in_order(y) || y->trace || y->drop ||
-	    (y->format && memcmp(y->format, &plain, sizeof plain) != 0))
-		return false;
-	return y->tail_size != 0 || count <= 1 || y->ptrdata == 0 ||
-	       y->size % 8 == 0;
-}
-
 // make_typed makes an object of about n bytes.  It returns false if the type
 // makes none.
 static bool make_typed(struct object *o, const rt_type *y, size_t n)
@@ -613,18 +456,6 @@ static uint64_t header_word(const rt_kind_desc *d, uint64_t any)
 	return any & ~d->header_mask;
 }
 
-// The address of the header of an object, or NULL if it is too small.
-static uint64_t *header_of(const struct object *o)
-{
-	const rt_kind_desc *d = o->d;
-
-	if (!d ||
-	    (d->layout != RT_LAYOUT_HEADER && d->layout != RT_LAYOUT_INDEX))
-		return NULL;
-	return d->header_offset / 8 < o->words ? o->p + d->header_offset / 8
-					       : NULL;
-}
-
 static void fill_word(struct input *in, struct object *o, size_t i)
 {
 	unsigned how = input_u8(in);
@@ -666,187 +497,6 @@ static void fill_object(struct input *in, struct object *o)
 	}
 	if (header)
 		*header = header_word(o->d, input_word(in));
-}
-
-// ---- what is reached ----
-
-static unsigned todo[OBJECTS + STAR], ntodo;
-
-static void reach(uint64_t word)
-{
-	uint64_t p = word - word % 8;
-
-	for (unsigned i = 0; i < nobjects; i++) {
-		const rt_kind_desc *d = object[i].d;
-		size_t room =
-		    d && d->flags & RT_KIND_BASE ? 16 : object[i].room;
-
-		if (!object[i].lives && p - (uintptr_t)object[i].p < room) {
-			object[i].lives = true;
-			todo[ntodo++] = i;
-		}
-	}
-}
-
-// reach_value follows the value at word i of a part of words [lo, hi).
-static void reach_value(const struct object *o, size_t i, size_t lo, size_t hi,
-			const rt_value_format *f)
-{
-	uint64_t address;
-
-	if (!f) {
-		reach(o->p[i]);
-		return;
-	}
-	if ((f->test_at < 0 && i == lo) || (f->test_at > 0 && i + 1 >= hi))
-		return;
-	if (format_refers(f, o->p[i], o->p[(int64_t)i + f->test_at], &address))
-		reach(address);
-}
-
-static void reach_row(const struct object *o, const rt_value_format *f)
-{
-	size_t step = f ? f->stride / 8 : 1;
-
-	if (f && !format_ok(f))
-		return;
-	for (size_t i = 0; i + step <= o->words; i += step)
-		reach_value(o, i + (f && f->test_at < 0), i, i + step, f);
-}
-
-static void reach_part(const struct object *o, size_t lo, size_t hi,
-		       size_t ptrdata, const uint64_t *bitmap,
-		       const rt_value_format *f)
-{
-	for (size_t i = 0; i < ptrdata / 8 && lo + i < hi; i++)
-		if (bitmap[i / 64] >> i % 64 & 1)
-			reach_value(o, lo + i, lo, hi, f);
-}
-
-static void reach_told(const struct object *o, const struct callback *c)
-{
-	if (c->how == HOW_VALUES) {
-		reach_row(o, c->format);
-		return;
-	}
-	for (size_t i = c->how == HOW_WORDS ? o->words / 2 : 1; i < o->words;
-	     i += c->how == HOW_WORDS ? 1 : 3)
-		reach(o->p[i]);
-}
-
-static void reach_typed(const struct object *o, const rt_type *y)
-{
-	size_t fixed = y->size / 8;
-
-	reach_part(o, 0, fixed < o->words ? fixed : o->words, y->ptrdata,
-		   y->bitmap, y->format);
-	for (size_t i = fixed, n = y->tail_size / 8;
-	     n != 0 && i <= o->words && n <= o->words - i; i += n)
-		reach_part(o, i, i + n, y->tail_ptrdata, y->tail_bitmap,
-			   y->format);
-	if (y->trace)
-		reach_told(o, y->arg);
-}
-
-// reach_elements does so for rt_alloc_typed, which knows how many there are.
-static void reach_elements(const struct object *o)
-{
-	const rt_type *y = o->type;
-	size_t fixed = y->tail_size != 0 ? y->size / 8 : 0;
-	size_t each = (y->tail_size != 0 ? y->tail_size : y->size) / 8;
-	bool tail = y->tail_size != 0;
-
-	if (tail)
-		reach_part(o, 0, fixed, y->ptrdata, y->bitmap, NULL);
-	for (size_t i = fixed; each != 0 && i + each <= o->typed_words;
-	     i += each)
-		reach_part(o, i, i + each, tail ? y->tail_ptrdata : y->ptrdata,
-			   tail ? y->tail_bitmap : y->bitmap, NULL);
-}
-
-// type_of follows the header of an object.
-static const rt_type *type_of(const struct object *o)
-{
-	const rt_kind_desc *d = o->d;
-	const uint64_t *header = header_of(o);
-	uint64_t value;
-
-	if (d->layout == RT_LAYOUT_TYPE)
-		return d->type;
-	if (!header)
-		return NULL;
-	value = (*header & d->header_mask) >> d->header_shift;
-	if (d->layout == RT_LAYOUT_INDEX)
-		return value < d->ntypes ? d->types[value] : NULL;
-	if (value == 0 || d->type_offset == RT_TYPE_IS_HEADER)
-		return (const rt_type *)(uintptr_t)value;
-	return *(const rt_type **)(uintptr_t)(value + (uint64_t)d->type_offset);
-}
-
-// typed_by returns the type of an object if its kind has a layout with types.
-static const rt_type *typed_by(const struct object *o)
-{
-	int layout = o->d ? o->d->layout : RT_LAYOUT_NONE;
-
-	return layout == RT_LAYOUT_TYPE || layout == RT_LAYOUT_HEADER ||
-		       layout == RT_LAYOUT_INDEX
-		   ? type_of(o)
-		   : NULL;
-}
-
-static enum owner dropper_of(const struct object *o)
-{
-	const rt_type *y = typed_by(o);
-
-	if (!o->d || !(o->d->flags & RT_KIND_DROP))
-		return NONE;
-	return y && y->drop ? TYPE : o->d->drop ? KIND : NONE;
-}
-
-static enum owner describer_of(const struct object *o)
-{
-	const rt_type *y = typed_by(o);
-
-	if (!o->d)
-		return NONE;
-	return y && y->describe ? TYPE : o->d->describe ? KIND : NONE;
-}
-
-static const void *arg_of(const struct object *o, enum owner owner)
-{
-	return owner == TYPE ? typed_by(o)->arg : o->d->arg;
-}
-
-static void reach_object(const struct object *o)
-{
-	const rt_type *y;
-
-	if (o->type)
-		reach_elements(o);
-	if (!o->d || o->d->layout == RT_LAYOUT_NONE)
-		return;
-	if (o->d->layout == RT_LAYOUT_WORDS) {
-		reach_row(o, o->d->format);
-	} else if (o->d->layout == RT_LAYOUT_TRACE) {
-		reach_told(o, o->d->arg);
-	} else {
-		y = type_of(o);
-		if (y)
-			reach_typed(o, y);
-	}
-}
-
-static unsigned reach_all(void)
-{
-	unsigned n = 0;
-
-	for (unsigned i = 0; i < ROOTS && i < nobjects; i++)
-		reach(root[i]);
-	while (ntodo != 0) {
-		reach_object(&object[todo[--ntodo]]);
-		n++;
-	}
-	return n;
 }
 
 // ---- one input ----
@@ -898,18 +548,6 @@ static void begin(unsigned how)
 	REQUIRE(rt_roots_add(root, root + ROOTS, RT_ROOT_EXACT) == RT_OK);
 }
 
-// firsts_of returns how many calls of the callback of a live object a
-// collection must report as the first.
-static unsigned firsts_of(const struct object *o)
-{
-	const rt_type *y;
-
-	if (!o->d || !(o->d->flags & RT_KIND_ONCE))
-		return 0;
-	y = o->d->layout == RT_LAYOUT_TRACE ? NULL : type_of(o);
-	return o->d->layout == RT_LAYOUT_TRACE || (y && y->trace);
-}
-
 static void die(struct object *o)
 {
 	if (o->died)
@@ -938,21 +576,6 @@ static void compare(void)
 		REQUIRE(!o->lives || o->firsts == firsts_of(o));
 		REQUIRE(o->drops == (o->died && o->dropper != NONE));
 	}
-}
-
-// format_of returns the format of an object's values.
-static const rt_value_format *format_of(const struct object *o)
-{
-	const rt_type *y;
-
-	if (!o->d)
-		return NULL;
-	if (o->d->layout == RT_LAYOUT_WORDS)
-		return o->d->format;
-	if (o->d->layout == RT_LAYOUT_TRACE)
-		return ((struct callback *)o->d->arg)->format;
-	y = o->d->layout == RT_LAYOUT_NONE ? NULL : type_of(o);
-	return y ? y->format : NULL;
 }
 
 // star makes an object of n bytes of kind k whose words lead to one object

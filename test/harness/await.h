@@ -29,6 +29,19 @@ static inline void sleep_ns(uint64_t ns)
 	nanosleep(&t, NULL);
 }
 
+// await_that waits until something holds.  Otherwise the test fails with text.
+// It calls Check only then, so the child of a fork may wait, too.
+static inline void await_that(bool (*holds)(void), const char *text)
+{
+	uint64_t end = nanotime() + AWAIT_SECONDS * UINT64_C(1000000000);
+
+	while (!holds()) {
+		if (nanotime() > end)
+			ck_abort_msg("deadline: %s", text);
+		oscall_yield();
+	}
+}
+
 // await_at_least waits until a shared number has reached at least n.
 static inline void await_at_least(const atomic_u32 *a, uint32_t n)
 {

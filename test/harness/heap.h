@@ -89,6 +89,14 @@ static inline uint64_t heap_live(void)
 	return v.objects;
 }
 
+// heap_is_whole verifies the heap without Check, in the child of a fork.
+static inline bool heap_is_whole(void)
+{
+	struct rt_verify v;
+
+	return rt_heap_verify(&v) == RT_OK && v.errors == 0;
+}
+
 // heap_live_after_gc collects first.
 static inline uint64_t heap_live_after_gc(void)
 {
@@ -111,6 +119,15 @@ static inline uint64_t heap_metric(const char *name)
 	ck_assert_int_eq(rt_metrics_read(&s, 1), RT_OK);
 	ck_assert_uint_eq(s.result, RT_METRIC_U64);
 	return s.u64;
+}
+
+static inline double heap_seconds(const char *name)
+{
+	rt_metric_sample s = {.name = name};
+
+	must(rt_metrics_read(&s, 1));
+	ck_assert_uint_eq(s.result, RT_METRIC_F64);
+	return s.f64;
 }
 
 static inline bool heap_is_zero(const void *p, size_t n)

@@ -46,9 +46,18 @@ static inline void *run_thread(void *(*fn)(void *), void *arg)
 	return join_thread(start_thread(fn, arg));
 }
 
-// run_beside also runs fn in another thread, but for a caller that is attached.
-// The caller waits in a blocking region, so the other thread may stop the
-// world.
+// join_beside and run_beside are for a caller that is attached.  It waits in a
+// blocking region, so the other thread may stop the world.
+static inline void *join_beside(pthread_t thread)
+{
+	void *result;
+
+	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
+	result = join_thread(thread);
+	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
+	return result;
+}
+
 static inline void *run_beside(void *(*fn)(void *), void *arg)
 {
 	void *result;

@@ -5,35 +5,59 @@
 #ifndef TEST_ORDER_HOST_H
 #define TEST_ORDER_HOST_H
 
+#include "gc/host/slices.h"
 #include "test/harness/heap.h"
 #include "test/order/sched.h"
 
 // The thread's registers and stack are no roots.
 static inline void host_attach(void)
 {
-	ck_assert_int_eq(rt_thread_attach(RT_THREAD_EXACT), RT_OK);
+	must(rt_thread_attach(RT_THREAD_EXACT));
 }
 
 static inline void host_detach(void)
 {
-	ck_assert_int_eq(rt_thread_detach(), RT_OK);
+	must(rt_thread_detach());
 }
 
 static inline void host_block(void)
 {
-	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
+	must(rt_blocking_enter());
 }
 
 static inline void host_unblock(void)
 {
-	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
+	must(rt_blocking_leave());
 }
 
-// host_collect is for a hand.
+// host_end ends the heap, for a caller that is blocked.
+static inline void host_end(void)
+{
+	host_unblock();
+	heap_healthy();
+	must(rt_fini());
+}
+
+// The following are for hands.
 static inline void host_collect(void)
 {
 	host_attach();
-	ck_assert_int_eq(rt_gc(), RT_OK);
+	must(rt_gc());
+	host_detach();
+}
+
+static inline void host_verify(void)
+{
+	host_attach();
+	heap_healthy();
+	host_detach();
+}
+
+// host_sweep sweeps all that is left.
+static inline void host_sweep(void)
+{
+	host_attach();
+	slices_rest(rt_thread_tls);
 	host_detach();
 }
 

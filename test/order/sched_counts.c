@@ -92,8 +92,7 @@ static void take_half(int npages)
 {
 	static void *live[TIMES];
 
-	ck_assert_int_eq(rt_roots_add(live, live + TIMES, RT_ROOT_WORDS),
-			 RT_OK);
+	must(rt_roots_add(live, live + TIMES, RT_ROOT_WORDS));
 	for (int i = 0; i < TIMES; i++) {
 		void *v = rt_alloc_noscan((size_t)npages * RT_PAGE_SIZE);
 
@@ -122,13 +121,8 @@ TEST(objects_in_gaps_share_a_lock, .base = 5, .limit = 9)
 // while some are missing.
 TEST(helpers_that_are_there_are_not_made)
 {
-	rt_config c;
+	rt_config c = heap_config(HEAP_QUIET);
 
-	rt_config_init(&c);
-	c.scavenge = 0;
-	c.gc_period_s = 0;
-	c.sweep = 0;
-	c.gc_percent = -1;
 	c.max_procs = 2;
 	c.gc_threads = 1;
 	heap_start(c);

@@ -4,7 +4,6 @@
 
 #include "gc/cycle/sweep.h"
 #include "gc/host/finalize.h"
-#include "gc/host/slices.h"
 #include "gc/host/supply.h"
 #include "gc/mark/drops.h"
 #include "test/harness/warned.h"
@@ -491,13 +490,6 @@ static void one_gone_two_wait(void)
 	ck_assert(sweep_left());
 }
 
-static void sweep_rest(void)
-{
-	host_attach();
-	slices_rest(rt_thread_tls);
-	host_detach();
-}
-
 GROUP(drops_beside, .setup = begin_beside, .timeout = 2 * AWAIT_SECONDS);
 
 // A batch is not made while a sweep frees an object of its spans: the thread
@@ -506,7 +498,7 @@ TEST(a_batch_begins_when_all_is_swept)
 {
 	one_gone_two_wait();
 	host_block();
-	hold_at(SCHED_DEADBITS_CLEAR, &first, sweep_rest);
+	hold_at(SCHED_DEADBITS_CLEAR, &first, host_sweep);
 	pass_at(SCHED_SWEPT_AWAIT, &second, run_all);
 	ck_assert_uint_eq(drops_run, 1);
 	let_end(SCHED_DEADBITS_CLEAR, &first);

@@ -5,18 +5,14 @@
 
 #include <errno.h>
 
-#include "gc/mark/crew.h"
-#include "gc/cycle/scavenger.h"
 #include "gc/cycle/worker.h"
+#include "gc/mark/crew.h"
 #include "test/harness/fault.h"
-#include "test/harness/heap.h"
-#include "test/harness/process.h"
-#include "test/order/host.h"
+#include "test/order/libthread.h"
 
-enum { OBJECT = 8192, OBJECTS = 2048, PERIOD_S = 120 }; // 16 MiB
+enum { PERIOD_S = 120 };
 
 static struct hand ender, other;
-static void *objects[OBJECTS];
 static int ended; // what rt_fini returned to a hand
 static atomic_u32 told; // threads of which the host was told
 static atomic_u32 busy; // 1: the host is busy when it is told
@@ -34,30 +30,13 @@ static void begin(void)
 	rt_config c = heap_config(HEAP_QUIET);
 
 	c.sweep = 0;
-	c.no_attach = 1;
 	c.max_procs = 2;
 	c.gc_threads = 1;
 	c.scavenge = 1;
 	c.idle_s = 0; // its steps pass SCHED_SEMA_ACQUIRE, too
 	c.gc_thread_start = count_thread;
 	c.gc_thread_arg = objects;
-	heap_start(c);
-	host_attach();
-	must(rt_roots_add(objects, objects + OBJECTS, RT_ROOT_EXACT));
-}
-
-static bool make_garbage(void)
-{
-	for (size_t i = 0; i < OBJECTS; i++)
-		if (!(objects[i] = rt_alloc_noscan(OBJECT)))
-			return false;
-	memset(objects, 0, sizeof objects);
-	return rt_gc() == RT_OK;
-}
-
-static bool scavenger_runs(void)
-{
-	return atomic_u32_load_acquire(&scavenger.runs) != 0;
+	begin_as(c);
 }
 
 // threads_made returns how many threads of the library have begun.  The host
@@ -76,7 +55,7 @@ static void begin_both(void)
 	begin();
 	worker_provide(proc_self(), true);
 	ck_assert(make_garbage());
-	ck_assert(scavenger_runs());
+	ck_assert(runs());
 	ck_assert_uint_eq(crew_size(), 1);
 	ck_assert_uint_eq(threads_made(), 2);
 }
@@ -84,21 +63,14 @@ static void begin_both(void)
 // all_is_there requires that the heap works, and that its threads come.
 static void all_is_there(void)
 {
-	uint64_t end = nanotime() + AWAIT_SECONDS * UINT64_C(1000000000);
-	rt_memstats m;
-
 	heap_healthy();
 	worker_provide(proc_self(), true);
 	ck_assert_uint_eq(crew_size(), 1);
 	ck_assert(make_garbage());
 	must(rt_gc()); // nothing was in use, so all that is free is too much
-	ck_assert(scavenger_runs());
+	ck_assert(runs());
 	host_block();
-	do {
-		ck_assert_msg(nanotime() < end, "nothing was released");
-		oscall_yield();
-		must(rt_read_memstats_live(&m));
-	} while (m.heap_idle - m.heap_released >= 1 << 20);
+	await_released();
 	host_unblock();
 	heap_healthy();
 }
@@ -106,17 +78,11 @@ static void all_is_there(void)
 static void end_for_good(void)
 {
 	must(rt_fini());
-	ck_assert(!scavenger_runs());
+	ck_assert(!runs());
 	ck_assert_uint_eq(crew_size(), 0);
 	begin();
 	all_is_there();
 	must(rt_fini());
-}
-
-static void expect(bool ok)
-{
-	if (!ok)
-		_exit(EXIT_FAILURE);
 }
 
 // end_heap is for a hand.
@@ -189,13 +155,6 @@ static void read_exactly(void)
 	must(rt_read_memstats(&m));
 }
 
-static void verify(void)
-{
-	host_attach();
-	heap_healthy();
-	host_detach();
-}
-
 static void stop_by_host(void)
 {
 	host_attach();
@@ -204,45 +163,29 @@ static void stop_by_host(void)
 	host_detach();
 }
 
-// The child has neither the threads nor the one that waits for them.
-static void works_alone(void)
+static bool use_in_child(void)
 {
-	struct rt_verify v;
-
-	expect(!scavenger_runs() && crew_size() == 0);
-	atomic_u32_store_relaxed(&busy, 0);
-	expect(rt_thread_attach(RT_THREAD_EXACT) == RT_OK);
-	expect(rt_heap_verify(&v) == RT_OK && v.errors == 0);
-	// The sanitizers can make no thread in a child.
-	if (!RT_TSAN && !RT_ASAN) {
-		expect(make_garbage());
-		expect(scavenger_runs());
-		worker_provide(proc_self(), true);
-		expect(crew_size() == 1);
-	}
-	expect(rt_heap_verify(&v) == RT_OK && v.errors == 0);
-	expect(rt_fini() == RT_OK);
+	if (!make_garbage() || !runs())
+		return false;
+	worker_provide(proc_self(), true);
+	return crew_size() == 1;
 }
 
+// The child has neither the threads nor the one that waits for them.
 static void fork_and_wait(void)
 {
-	if (process_forked()) {
-		works_alone();
-		process_end(true);
-	}
+	if (!process_forked())
+		return;
+	atomic_u32_store_relaxed(&busy, 0);
+	process_end(crew_size() == 0 && works_alone(use_in_child));
 }
 
-static void (*const meets[])(void) = {read_exactly, verify, stop_by_host,
+static void (*const meets[])(void) = {read_exactly, host_verify, stop_by_host,
 				      host_collect, fork_and_wait};
 
-static void await_end_of_scavenger(void)
+static bool it_has_ended(void)
 {
-	uint64_t end = nanotime() + AWAIT_SECONDS * UINT64_C(1000000000);
-
-	while (atomic_u32_load_acquire(&scavenger.quit) != 0) {
-		ck_assert_msg(nanotime() < end, "it does not end");
-		oscall_yield();
-	}
+	return atomic_u32_load_acquire(&scavenger.quit) == 0;
 }
 
 // fork FINI_KEEPS, FINI_RUNS: the end waits for a helper, as blocked, and
@@ -254,7 +197,7 @@ TEST(no_stop_and_no_fork_waits_for_an_end, .n = RT_ARRAY_LEN(meets))
 	schedpoint_hold(SCHED_SERVE_LEFT);
 	pass_at(SCHED_AWAIT_THREADS, &ender, end_heap);
 	await_held(SCHED_SERVE_LEFT);
-	await_end_of_scavenger();
+	await_that(it_has_ended, "it does not end");
 	hand_run(&other, meets[_i]);
 	let_end(SCHED_SERVE_LEFT, &ender);
 	ck_assert_int_eq(ended, RT_OK);
@@ -307,7 +250,7 @@ TEST(a_thread_that_attaches_keeps_the_heap)
 	ck_assert_uint_eq(threads_made(), 2);
 	end_late();
 	// It needs no collection to come again.
-	ck_assert(scavenger_runs());
+	ck_assert(runs());
 	ck_assert_uint_eq(threads_made(), 3);
 	all_is_there();
 	ck_assert_uint_eq(threads_made(), 4);
@@ -329,7 +272,7 @@ TEST(no_stop_and_no_fork_waits_for_a_host_that_is_told_again,
 	hand_end(&ender);
 	host_unblock();
 	ck_assert_int_eq(ended, RT_EBUSY);
-	ck_assert(scavenger_runs());
+	ck_assert(runs());
 	ck_assert_uint_eq(threads_made(), 3);
 	all_is_there();
 	end_for_good();
@@ -340,7 +283,7 @@ TEST(a_thread_that_is_refused_comes_later)
 	begin_late();
 	fault_fail(OSCALL_THREAD, 1, UINT64_MAX, EAGAIN);
 	end_late();
-	ck_assert(!scavenger_runs());
+	ck_assert(!runs());
 	ck_assert_uint_eq(atomic_u64_load_relaxed(&scavenger.grown_at), 0);
 	fault_fail(OSCALL_THREAD, 1, 0, 0);
 	all_is_there();
@@ -404,13 +347,10 @@ static void begin_periodic(void)
 {
 	rt_config c = heap_config(100);
 
-	c.no_attach = 1;
 	c.max_procs = 1; // no helper
 	c.scavenge = 1;
 	c.gc_period_s = PERIOD_S;
-	heap_start(c);
-	host_attach();
-	must(rt_roots_add(objects, objects + OBJECTS, RT_ROOT_EXACT));
+	begin_as(c);
 }
 
 static void release_when_it_must_end(void)

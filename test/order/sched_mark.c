@@ -565,16 +565,11 @@ static struct node **make_graph(void)
 TEST(a_graph_takes_few_locks)
 {
 	static struct node *root[1];
-	rt_config c;
+	rt_config c = heap_config(HEAP_QUIET);
 	uint64_t before;
 
 	ck_assert_int_eq(rt_start_the_world(NULL), RT_OK);
 	ck_assert_int_eq(rt_fini(), RT_OK);
-	rt_config_init(&c);
-	c.scavenge = 0;
-	c.gc_period_s = 0;
-	c.sweep = 0;
-	c.gc_percent = -1;
 	c.gc_threads = 0;
 	heap_start(c);
 	ck_assert_int_eq(rt_roots_add(root, root + 1, RT_ROOT_EXACT), RT_OK);

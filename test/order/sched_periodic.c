@@ -3,41 +3,26 @@
 #define RT_NO_INLINE_ALLOC
 #include <rt/rt.h>
 
-#include "gc/cycle/scavenger.h"
 #include "test/harness/fault.h"
-#include "test/harness/heap.h"
-#include "test/harness/process.h"
-#include "test/order/host.h"
+#include "test/order/libthread.h"
 
-enum { OBJECT = 8192, OBJECTS = 1024, PERIOD_S = 120 }; // 8 MiB
+enum { PERIOD_S = 120 };
 
 static struct hand other, third;
-static void *objects[OBJECTS];
 
 static void begin(void)
 {
 	rt_config c = heap_config(100);
 
-	c.no_attach = 1;
 	c.max_procs = 1; // no helper
 	c.heap_min = 64 << 20;
 	c.gc_period_s = PERIOD_S;
-	heap_start(c);
-	host_attach();
-	must(rt_roots_add(objects, objects + OBJECTS, RT_ROOT_EXACT));
-}
-
-static bool runs(void)
-{
-	return atomic_u32_load_acquire(&scavenger.runs) != 0;
+	begin_as(c);
 }
 
 static bool make_thread(void)
 {
-	for (size_t i = 0; i < OBJECTS; i++)
-		if (!(objects[i] = rt_alloc_noscan(OBJECT)))
-			return false;
-	return runs();
+	return make_objects() && runs();
 }
 
 // cause_of returns why a collection ran, -1 if there was none with the number.
@@ -50,13 +35,7 @@ static int cause_of(uint64_t number)
 
 static void await_sleep(void)
 {
-	const uint32_t slept = 2; // NOTE_SLEPT of runtime/os/lock.c
-	uint64_t end = nanotime() + AWAIT_SECONDS * UINT64_C(1000000000);
-
-	while (atomic_u32_load_acquire(&scavenger.call.woken) != slept) {
-		ck_assert_msg(nanotime() < end, "it does not sleep");
-		oscall_yield();
-	}
+	await_that(it_sleeps, "it does not sleep");
 }
 
 static void pass_period(void)
@@ -77,13 +56,6 @@ static void hold(enum schedpoint at)
 	await_held(at);
 }
 
-static void end(void)
-{
-	host_unblock();
-	heap_healthy();
-	must(rt_fini());
-}
-
 GROUP(periodic, .setup = begin, .timeout = 2 * AWAIT_SECONDS);
 
 // ask UNASKED_BESIDE: the host's thread leads already, so one collection is
@@ -98,7 +70,7 @@ TEST(a_thread_that_asked_before_collects_alone)
 	await_sleep();
 	ck_assert_int_eq(cause_of(1), RT_CAUSE_FORCED);
 	ck_assert_int_eq(cause_of(2), -1);
-	end();
+	host_end();
 }
 
 // ask UNASKED_DROPS, UNASKED_TAKES: the background thread leads, but answers no
@@ -111,7 +83,7 @@ TEST(a_thread_that_asks_meanwhile_leads_next)
 	ck_assert_int_eq(cause_of(1), RT_CAUSE_PERIODIC);
 	ck_assert_int_eq(cause_of(2), RT_CAUSE_FORCED);
 	ck_assert_int_eq(cause_of(3), -1);
-	end();
+	host_end();
 }
 
 static const enum schedpoint inside[] = {
@@ -131,7 +103,7 @@ TEST(a_thread_that_asks_during_the_collection_leads_next,
 	let_end(inside[_i], &other);
 	ck_assert_int_eq(cause_of(1), RT_CAUSE_PERIODIC);
 	ck_assert_int_eq(cause_of(2), RT_CAUSE_FORCED);
-	end();
+	host_end();
 }
 
 // ask UNASKED_WAITS, UNASKED_KEEPS, UNASKED_GIVES_UP: if another thread may
@@ -150,66 +122,45 @@ TEST(it_gives_up_the_lead)
 	hand_end(&other);
 	ck_assert_int_eq(cause_of(1), RT_CAUSE_FORCED);
 	ck_assert_int_eq(cause_of(2), -1);
-	end();
+	host_end();
 }
 
-static void verify(void)
-{
-	host_attach();
-	heap_healthy();
-	host_detach();
-}
+static uint64_t awaited; // number of a collection
 
-static void expect(bool ok)
+static bool awaited_ran(void)
 {
-	if (!ok)
-		_exit(EXIT_FAILURE);
+	return cause_of(awaited) >= 0;
 }
 
 static bool await_cycle(uint64_t number)
 {
-	uint64_t deadline = nanotime() + AWAIT_SECONDS * UINT64_C(1000000000);
-	bool ok = rt_blocking_enter() == RT_OK;
-
-	while (ok && cause_of(number) < 0) {
-		oscall_yield();
-		ok = nanotime() < deadline;
-	}
-	return rt_blocking_leave() == RT_OK && ok;
+	awaited = number;
+	if (rt_blocking_enter() != RT_OK)
+		return false;
+	await_that(awaited_ran, "it does not collect");
+	return rt_blocking_leave() == RT_OK;
 }
 
 // The child has a thread of its own when its heap grows.
-static void works_alone(void)
+static bool use_in_child(void)
 {
-	struct rt_verify v;
-	rt_cycle c = {.number = 0};
+	rt_cycle c;
 
-	expect(!runs());
-	expect(rt_thread_attach(RT_THREAD_EXACT) == RT_OK);
-	expect(rt_heap_verify(&v) == RT_OK && v.errors == 0);
-	// The sanitizers can make no thread in a child.
-	if (!RT_TSAN && !RT_ASAN) {
-		expect(rt_gc() == RT_OK);
-		expect(make_thread());
-		expect(rt_read_cycle(0, &c) == RT_OK);
-		await_sleep();
-		pass_period();
-		expect(await_cycle(c.number + 1));
-		expect(cause_of(c.number + 1) == RT_CAUSE_PERIODIC);
-	}
-	expect(rt_heap_verify(&v) == RT_OK && v.errors == 0);
-	expect(rt_fini() == RT_OK);
+	if (rt_gc() != RT_OK || !make_thread() || rt_read_cycle(0, &c) != RT_OK)
+		return false;
+	await_sleep();
+	pass_period();
+	return await_cycle(c.number + 1) &&
+	       cause_of(c.number + 1) == RT_CAUSE_PERIODIC;
 }
 
 static void fork_and_wait(void)
 {
-	if (process_forked()) {
-		works_alone();
-		process_end(true);
-	}
+	if (process_forked())
+		process_end(works_alone(use_in_child));
 }
 
-static void (*const meets[])(void) = {verify, fork_and_wait};
+static void (*const meets[])(void) = {host_verify, fork_and_wait};
 
 // A stop or a fork comes before the collection, which is then tried later, or
 // after it.  None waits for another for ever.
@@ -235,7 +186,7 @@ TEST(stops_and_forks_come_before_or_after, .n = 4 * 2)
 	await_sleep();
 	ck_assert_int_eq(cause_of(1),
 			 in_collection ? (int)RT_CAUSE_PERIODIC : -1);
-	end();
+	host_end();
 }
 
 static enum schedpoint held_at;
@@ -318,7 +269,7 @@ TEST(it_waits_for_a_no_gc_stretch)
 	hand_end(&third);
 	await_sleep();
 	ck_assert_int_eq(cause_of(1), RT_CAUSE_PERIODIC);
-	end();
+	host_end();
 }
 
 // A host that has stopped the world keeps the thread from running.  Afterwards
@@ -339,5 +290,5 @@ TEST(a_stopped_world_delays_it)
 	ck_assert(await_cycle(1));
 	ck_assert_int_eq(cause_of(1), RT_CAUSE_PERIODIC);
 	host_block();
-	end();
+	host_end();
 }

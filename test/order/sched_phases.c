@@ -10,7 +10,6 @@
 #include "runtime/spans/populate.h"
 #include "gc/cycle/scavenger.h"
 #include "gc/cycle/swept.h"
-#include "gc/host/slices.h"
 #include "gc/host/supply.h"
 #include "test/harness/fault.h"
 #include "test/harness/heap.h"
@@ -91,13 +90,6 @@ struct phase {
 	uint8_t scavenge;
 	bool periodic;
 };
-
-static void sweep_rest(void)
-{
-	host_attach();
-	slices_rest(rt_thread_tls);
-	host_detach();
-}
 
 static void take_large(void)
 {
@@ -218,7 +210,7 @@ static const struct phase phases[] = {
     // The lead has not ended.
     {SCHED_ASK_DONE, hold_one, LED | RUNS, host_collect, 2, 0, false},
     // Between two chunks.
-    {SCHED_SLICES_REST, hold_sweeper, RUNS, sweep_rest, 2, 0, false},
+    {SCHED_SLICES_REST, hold_sweeper, RUNS, host_sweep, 2, 0, false},
     // The leader between two chunks that the last collection has left.
     {SCHED_SLICES_REST, hold_sweeper, LED | RUNS, host_collect, 2, 0, false},
     // Sweeping for a large object.
@@ -226,11 +218,11 @@ static const struct phase phases[] = {
     // The background thread between two chunks.
     {SCHED_FINISH_SWEEP, hold_library, LIBRARY, collect_only, 2, 0, false},
     // In the last chunk.
-    {SCHED_SWEEP_ONE_TAKEN, hold_last, RUNS | LAST, sweep_rest, 2, 0, false},
+    {SCHED_SWEEP_ONE_TAKEN, hold_last, RUNS | LAST, host_sweep, 2, 0, false},
     // All is swept.
-    {SCHED_SWEPT_END, hold_sweeper, RUNS, sweep_rest, 2, 0, false},
+    {SCHED_SWEPT_END, hold_sweeper, RUNS, host_sweep, 2, 0, false},
     // What follows is not over.
-    {SCHED_SWEPT_FOLLOW, hold_sweeper, RUNS | LAST, sweep_rest, 2, 0, false},
+    {SCHED_SWEPT_FOLLOW, hold_sweeper, RUNS | LAST, host_sweep, 2, 0, false},
     // The scavenger has pages.
     {SCHED_SCAVENGE_STEP, hold_scavenger, RUNS | LIBRARY, host_collect, 0, 1,
      false},

@@ -23,16 +23,10 @@ static atomic_u32 stopped;
 // with memory behind it.
 static void begin_most(unsigned narenas)
 {
-	rt_config c;
+	rt_config c = heap_config(HEAP_QUIET);
 
-	rt_config_init(&c);
 	c.huge_pages = 1;
-	c.scavenge = 0;
-	c.gc_period_s = 0;
-	c.sweep = 0;
-	c.gc_percent = -1;
 	c.max_heap = narenas * (uint64_t)RT_ARENA_SIZE;
-	c.double_check = RT_CHECK_FATAL;
 	heap_start(c);
 	span = mheap_alloc_manual(NULL, PAGES, MSPAN_WORK);
 	ck_assert_ptr_nonnull(span);

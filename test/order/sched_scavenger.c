@@ -9,29 +9,20 @@
 
 #include "runtime/os/settings.h"
 #include "runtime/spans/mcache.h"
-#include "gc/cycle/scavenger.h"
 #include "gc/cycle/scavturn.h"
 #include "test/harness/fault.h"
-#include "test/harness/heap.h"
-#include "test/harness/process.h"
-#include "test/order/host.h"
-
-enum { OBJECT = 8192, OBJECTS = 2048 }; // 16 MiB
+#include "test/order/libthread.h"
 
 static struct hand maker = {.stays = true}, other;
-static void *objects[OBJECTS];
 
-static void begin_sweeping(uint8_t sweep)
+static void begin_sweeping(uint8_t mode)
 {
 	rt_config c = heap_config(HEAP_QUIET);
 
-	c.sweep = sweep;
-	c.no_attach = 1;
+	c.sweep = mode;
 	c.max_procs = 1; // no helper
 	c.scavenge = 1;
-	heap_start(c);
-	host_attach();
-	must(rt_roots_add(objects, objects + OBJECTS, RT_ROOT_EXACT));
+	begin_as(c);
 }
 
 // begin makes a heap that sweeps in the stop.  A sweep beside the threads wakes
@@ -46,20 +37,6 @@ static void begin_beside(void)
 	begin_sweeping(2);
 }
 
-static bool make_garbage(void)
-{
-	for (size_t i = 0; i < OBJECTS; i++)
-		if (!(objects[i] = rt_alloc_noscan(OBJECT)))
-			return false;
-	memset(objects, 0, sizeof objects);
-	return rt_gc() == RT_OK;
-}
-
-static bool runs(void)
-{
-	return atomic_u32_load_acquire(&scavenger.runs) != 0;
-}
-
 // make is for a hand.  It collects and leaves free pages, but not more than the
 // goal.
 static void make(void)
@@ -69,75 +46,19 @@ static void make(void)
 	host_detach();
 }
 
-static void verify(void)
+static bool use_in_child(void)
 {
-	host_attach();
-	heap_healthy();
-	host_detach();
-}
-
-static void expect(bool ok)
-{
-	if (!ok)
-		_exit(EXIT_FAILURE);
-}
-
-// all_released tells whether less than a MiB is free.
-static bool all_released(void)
-{
-	rt_memstats m;
-
-	return rt_read_memstats_live(&m) == RT_OK &&
-	       m.heap_idle - m.heap_released < 1 << 20;
-}
-
-// await_all waits, as blocked, until all is released.
-static bool await_all(void)
-{
-	uint64_t end = nanotime() + AWAIT_SECONDS * UINT64_C(1000000000);
-	bool ok = rt_blocking_enter() == RT_OK;
-
-	while (ok && !all_released()) {
-		oscall_yield();
-		ok = nanotime() < end;
-	}
-	return rt_blocking_leave() == RT_OK && ok;
-}
-
-static void works_alone(void)
-{
-	struct rt_verify v;
-
-	expect(!runs());
-	expect(rt_thread_attach(RT_THREAD_EXACT) == RT_OK);
-	expect(rt_heap_verify(&v) == RT_OK && v.errors == 0);
-	// The sanitizers can make no thread in a child.
-	if (!RT_TSAN && !RT_ASAN) {
-		expect(make_garbage());
-		expect(runs());
-		expect(rt_gc() == RT_OK);
-		expect(await_all());
-	}
-	expect(rt_heap_verify(&v) == RT_OK && v.errors == 0);
-	expect(rt_fini() == RT_OK);
+	if (!make_garbage() || !runs() || rt_gc() != RT_OK ||
+	    rt_blocking_enter() != RT_OK)
+		return false;
+	await_released();
+	return rt_blocking_leave() == RT_OK;
 }
 
 static void fork_and_wait(void)
 {
-	if (process_forked()) {
-		works_alone();
-		process_end(true);
-	}
-}
-
-static void await_released(void)
-{
-	uint64_t end = nanotime() + AWAIT_SECONDS * UINT64_C(1000000000);
-
-	while (!all_released()) {
-		ck_assert_msg(nanotime() < end, "nothing was released");
-		oscall_yield();
-	}
+	if (process_forked())
+		process_end(works_alone(use_in_child));
 }
 
 GROUP(scavenger, .setup = begin, .timeout = 2 * AWAIT_SECONDS);
@@ -264,7 +185,7 @@ static const struct {
     {begin_ahead, SCHED_POPULATE_RANGE},
 };
 
-static void (*const meets[])(void) = {verify, fork_and_wait};
+static void (*const meets[])(void) = {host_verify, fork_and_wait};
 
 // A stop waits until the pages in the scavenger's hands are free.  So no
 // verification, exact read or fork meets them.
@@ -278,9 +199,7 @@ TEST(a_stop_waits_for_a_turn, .n = RT_ARRAY_LEN(running) * 2)
 	hold_at(SCHED_NOTE_WAIT, &other, meets[_i % 2]);
 	schedpoint_release(running[i].at);
 	let_end(SCHED_NOTE_WAIT, &other);
-	host_unblock();
-	heap_healthy();
-	must(rt_fini());
+	host_end();
 }
 
 // No stop waits for the scavenger's sleep.
@@ -289,9 +208,7 @@ TEST(no_stop_waits_for_a_pause, .n = 2)
 	begin_pause();
 	hand_run(&other, meets[_i]);
 	schedpoint_release(SCHED_NOTE_WAIT);
-	host_unblock();
-	heap_healthy();
-	must(rt_fini());
+	host_end();
 }
 
 TEST(a_collection_wakes_it_that_is_about_to_sleep)
@@ -370,17 +287,14 @@ static void await_turns(uint64_t n)
 	}
 }
 
-// await_sleep waits until the scavenger sleeps without a limit.
+static bool sleeps_without_limit(void)
+{
+	return it_sleeps() && atomic_u32_load_relaxed(&scavenger.timed) == 0;
+}
+
 static void await_sleep(void)
 {
-	uint64_t end = nanotime() + AWAIT_SECONDS * UINT64_C(1000000000);
-	const uint32_t slept = 2; // NOTE_SLEPT of runtime/os/lock.c
-
-	while (atomic_u32_load_acquire(&scavenger.call.woken) != slept ||
-	       atomic_u32_load_relaxed(&scavenger.timed) != 0) {
-		ck_assert_msg(nanotime() < end, "it does not sleep");
-		oscall_yield();
-	}
+	await_that(sleeps_without_limit, "it does not sleep");
 }
 
 // end_after ends the heap, and requires that the scavenger has taken n turns.
@@ -519,9 +433,7 @@ TEST(what_finds_room_elsewhere_waits_for_no_step)
 	hand_run(&other, allocate_beside);
 	schedpoint_release(SCHED_SCAVENGE_STEP);
 	await_released();
-	host_unblock();
-	heap_healthy();
-	must(rt_fini());
+	host_end();
 }
 
 static void release_all(void)
@@ -584,9 +496,7 @@ TEST(a_sweep_does_not_end_its_pause)
 	schedpoint_release(SCHED_SCAVENGER_TAKE_TURN);
 	schedpoint_release(SCHED_NOTE_WAIT);
 	await_released();
-	host_unblock();
-	heap_healthy();
-	must(rt_fini());
+	host_end();
 }
 
 // ---- the caches of threads that wait ----
@@ -604,11 +514,8 @@ static void begin_turns(void)
 {
 	rt_config c = heap_config(HEAP_QUIET);
 
-	c.no_attach = 1;
 	c.gc_threads = 0;
-	heap_start(c);
-	host_attach();
-	must(rt_roots_add(objects, objects + OBJECTS, RT_ROOT_EXACT));
+	begin_as(c);
 	ck_assert(make_garbage());
 }
 
@@ -662,9 +569,7 @@ static void end_flush(void)
 	atomic_u32_store_release(&waiter.go, 1);
 	hand_end(&other);
 	ck_assert(waiter.flushed);
-	host_unblock();
-	heap_healthy();
-	must(rt_fini());
+	host_end();
 }
 
 GROUP(caches, .setup = begin_turns, .timeout = 2 * AWAIT_SECONDS);
@@ -693,16 +598,10 @@ static void meet_none(void)
 
 static void fork_alone(void)
 {
-	struct rt_verify v;
-
-	if (!process_forked())
-		return;
-	expect(rt_thread_attach(RT_THREAD_EXACT) == RT_OK);
-	expect(rt_heap_verify(&v) == RT_OK && v.errors == 0);
-	expect(make_garbage());
-	expect(rt_heap_verify(&v) == RT_OK && v.errors == 0);
-	expect(rt_fini() == RT_OK);
-	process_end(true);
+	if (process_forked())
+		process_end(rt_thread_attach(RT_THREAD_EXACT) == RT_OK &&
+			    heap_is_whole() && make_garbage() &&
+			    heap_is_whole() && rt_fini() == RT_OK);
 }
 
 static struct hand stopper;

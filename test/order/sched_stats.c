@@ -14,12 +14,8 @@ static uint64_t found;
 
 static void begin(void)
 {
-	rt_config c;
+	rt_config c = heap_config(100);
 
-	rt_config_init(&c);
-	c.scavenge = 0;
-	c.gc_period_s = 0;
-	c.sweep = 0;
 	c.no_attach = 1;
 	heap_start(c);
 	p = proc_attach(0);

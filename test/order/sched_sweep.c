@@ -359,9 +359,7 @@ TEST(a_flip_finds_everything_in_order)
 	struct mspan *s;
 	struct object o;
 
-	ck_assert_int_eq(
-	    rt_roots_add(kept, kept + RT_ARRAY_LEN(kept), RT_ROOT_EXACT),
-	    RT_OK);
+	must(rt_roots_add(kept, kept + RT_ARRAY_LEN(kept), RT_ROOT_EXACT));
 	kept[0] = rt_alloc(1000);
 	s = inside_span(kept[0]);
 	kept[1] = (char *)s->base + (s->nelems - 1) * s->elemsize;

@@ -5,7 +5,6 @@
 
 #include "gc/cycle/scavenger.h"
 #include "gc/cycle/swept.h"
-#include "gc/host/slices.h"
 #include "gc/host/supply.h"
 #include "runtime/spans/mheap.h"
 #include "test/harness/fault.h"
@@ -44,13 +43,6 @@ static void begin(void)
 	supply_collect(proc_self(), ASK_FORCED);
 	ck_assert(sweep_left());
 	ck_assert(!swept_over());
-}
-
-static void sweep_rest(void)
-{
-	host_attach();
-	slices_rest(rt_thread_tls);
-	host_detach();
 }
 
 static void take_large(void)
@@ -94,7 +86,7 @@ GROUP(swept, .setup = begin, .timeout = 2 * AWAIT_SECONDS);
 TEST(the_generation_is_raised_once_at_the_end)
 {
 	ck_assert_uint_eq(scavenger_generation(), generation);
-	hold_at(SCHED_SWEPT_END, &sweeper, sweep_rest);
+	hold_at(SCHED_SWEPT_END, &sweeper, host_sweep);
 	ck_assert_uint_eq(scavenger_generation(), generation);
 	slices_rest(rt_thread_tls);
 	ck_assert_uint_eq(scavenger_generation(), generation + 1);
@@ -108,7 +100,7 @@ TEST(the_generation_is_raised_once_at_the_end)
 // swept OVER_EARLY: the sweep is over when what follows was done.
 TEST(a_sweep_is_over_after_what_follows)
 {
-	hold_at(SCHED_SWEPT_FOLLOW, &sweeper, sweep_rest);
+	hold_at(SCHED_SWEPT_FOLLOW, &sweeper, host_sweep);
 	ck_assert(!sweep_left());
 	ck_assert(!swept_over());
 	ck_assert_uint_eq(scavenger_generation(), generation + 1);
@@ -121,7 +113,7 @@ TEST(a_sweep_is_over_after_what_follows)
 // finds no chunk half swept.  It sweeps what is left.
 TEST(a_stop_between_two_slices_sweeps_the_rest)
 {
-	hold_at(SCHED_SLICES_REST, &sweeper, sweep_rest);
+	hold_at(SCHED_SLICES_REST, &sweeper, host_sweep);
 	ck_assert(!swept_over());
 	host_block();
 	hold_at(SCHED_NOTE_WAIT, &other, read_exactly);
@@ -245,8 +237,8 @@ TEST(threads_that_wait_for_the_last_chunk_are_blocked)
 {
 	while (chunks_left() > 1)
 		ck_assert(swept_slice(proc_self()));
-	hold_at(SCHED_SWEEP_ONE_TAKEN, &sweeper, sweep_rest);
-	hold_at(SCHED_SWEPT_AWAIT, &other, sweep_rest);
+	hold_at(SCHED_SWEEP_ONE_TAKEN, &sweeper, host_sweep);
+	hold_at(SCHED_SWEPT_AWAIT, &other, host_sweep);
 	let_end(SCHED_SWEEP_ONE_TAKEN, &sweeper);
 	ck_assert(swept_over());
 	host_block();
@@ -275,7 +267,7 @@ TEST(the_memory_limit_waits_for_the_last_chunk)
 		ck_assert(swept_slice(proc_self()));
 	limit =
 	    gauge_load(&gauges.mapped_ready) - heapgauge_sum(HEAPGAUGE_FREE);
-	hold_at(SCHED_SWEEP_ONE_TAKEN, &sweeper, sweep_rest);
+	hold_at(SCHED_SWEEP_ONE_TAKEN, &sweeper, host_sweep);
 	must(rt_set_memory_limit((int64_t)limit, NULL));
 	pass_at(SCHED_SWEPT_AWAIT, &other, allocate_large);
 	let_end(SCHED_SWEEP_ONE_TAKEN, &sweeper);
@@ -344,12 +336,10 @@ static void begin_background(void)
 // verify_in_child is for a thread that is attached, or not.
 static void verify_in_child(void)
 {
-	struct rt_verify v;
-
 	if (process_forked())
 		process_end((rt_thread_self() ||
 			     rt_thread_attach(RT_THREAD_EXACT) == RT_OK) &&
-			    rt_heap_verify(&v) == RT_OK && v.errors == 0 &&
+			    heap_is_whole() &&
 			    // The sanitizers can make no thread in a child.
 			    (RT_TSAN || RT_ASAN || rt_gc() == RT_OK) &&
 			    rt_fini() == RT_OK);
@@ -440,8 +430,8 @@ static const struct place {
 	enum schedpoint at;
 	void (*fn)(void);
 } places[] = {
-    {SCHED_TAKE_SWEPT, take_large},   {SCHED_SLICES_REST, sweep_rest},
-    {SCHED_SWEPT_END, sweep_rest},    {SCHED_SWEPT_FOLLOW, sweep_rest},
+    {SCHED_TAKE_SWEPT, take_large}, {SCHED_SLICES_REST, host_sweep},
+    {SCHED_SWEPT_END, host_sweep},  {SCHED_SWEPT_FOLLOW, host_sweep},
     {SCHED_FINISH_SWEEP, NULL},
 };
 
@@ -461,11 +451,8 @@ static void walk(void)
 
 static void verify(void)
 {
-	struct rt_verify v;
-
 	host_attach();
-	must(rt_heap_verify(&v));
-	ck_assert_msg(v.errors == 0, "%s", v.first);
+	heap_live();
 	ck_assert(swept_over());
 	host_detach();
 }

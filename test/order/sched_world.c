@@ -13,12 +13,8 @@ static struct hand host, newcomer, stopper, starter;
 // they need not wait.
 static void begin(void)
 {
-	rt_config c;
+	rt_config c = heap_config(100);
 
-	rt_config_init(&c);
-	c.scavenge = 0;
-	c.gc_period_s = 0;
-	c.sweep = 0;
 	c.no_attach = 1;
 	heap_start(c);
 }
@@ -685,8 +681,7 @@ static void begin_listed(void)
 
 	c.clobberfree = 1;
 	heap_start_exact(c);
-	ck_assert_int_eq(rt_roots_add(listed, listed + 10, RT_ROOT_EXACT),
-			 RT_OK);
+	must(rt_roots_add(listed, listed + 10, RT_ROOT_EXACT));
 	for (unsigned i = 0; i < 10; i++) {
 		listed[i] = rt_alloc(64);
 		ck_assert_ptr_nonnull(listed[i]);

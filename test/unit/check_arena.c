@@ -13,7 +13,7 @@
 #include "runtime/os/oscall.h"
 #include "runtime/os/settings.h"
 #include "test/harness/fault.h"
-#include "test/harness/suite.h"
+#include "test/harness/heap.h"
 
 #define LARGEST_RANGE (UINT64_C(1) << 40)
 #define DEFAULT_RANGE (RT_ASAN || RT_TSAN ? UINT64_C(1) << 34 : LARGEST_RANGE)
@@ -176,20 +176,12 @@ static uintptr_t root[1];
 TEST(the_last_byte_of_1_gib_leads_to_its_object)
 {
 	size_t n = ((size_t)HUGE_PAGES << RT_PAGE_SHIFT) - 77;
+	rt_config c = heap_config(HEAP_QUIET);
 	rt_memstats m;
-	rt_config c;
 	char *p;
 
-	rt_config_init(&c);
-	c.scavenge = 0;
-	c.gc_period_s = 0;
-	c.sweep = 0;
-	c.gc_percent = -1;
-	c.double_check = RT_CHECK_FATAL;
 	c.max_heap = UINT64_C(2) << 30;
-	c.no_attach = 1;
-	ck_assert_int_eq(rt_init(&c), RT_OK);
-	ck_assert_int_eq(rt_thread_attach(RT_THREAD_EXACT), RT_OK);
+	heap_start_exact(c);
 	p = rt_alloc_noscan_uninit(n);
 	if (!p) {
 		suite_skip("the system has no room for it", NULL);
@@ -200,12 +192,12 @@ TEST(the_last_byte_of_1_gib_leads_to_its_object)
 	ck_assert_int_eq(rt_roots_add(root, root + 1, RT_ROOT_WORDS), RT_OK);
 	root[0] = (uintptr_t)(p + n - 1);
 	ck_assert_int_eq(rt_gc(), RT_OK);
-	ck_assert_int_eq(rt_read_memstats(&m), RT_OK);
+	m = heap_stats();
 	ck_assert_uint_ge(m.heap_alloc, n);
 	ck_assert_uint_eq(m.frees, 0);
 	root[0] += 8; // behind it, whatever the low bits
 	ck_assert_int_eq(rt_gc(), RT_OK);
-	ck_assert_int_eq(rt_read_memstats(&m), RT_OK);
+	m = heap_stats();
 	ck_assert_uint_eq(m.heap_alloc, 0);
 	ck_assert_uint_eq(m.frees, 1);
 	ck_assert_ptr_null(rt_base(p));
@@ -516,18 +508,13 @@ TEST(a_refused_heap_leaves_nothing_mapped, .n = 3)
 					    OSCALL_TLSKEY};
 	enum oscall kind = kinds[_i];
 	uint64_t nth = 0;
-	rt_config c;
+	rt_config c = heap_config(100);
 	int error;
 
 	begin();
-	rt_config_init(&c);
-	c.scavenge = 0;
-	c.gc_period_s = 0;
-	c.sweep = 0;
 	c.max_heap = RT_ARENA_SIZE;
-	c.double_check = RT_CHECK_FATAL;
 	// One heap before, so that what outlasts a heap exists already.
-	ck_assert_int_eq(rt_init(&c), RT_OK);
+	heap_start(c);
 	ck_assert_int_eq(rt_fini(), RT_OK);
 	maps_read(&before);
 	do {
@@ -550,14 +537,8 @@ TEST(a_refused_heap_leaves_nothing_mapped, .n = 3)
 // add up and agree with each other.
 static void expect_sums(uint64_t nmallocs)
 {
-	struct rt_verify v;
-	rt_memstats m;
-
-	ck_assert_int_eq(rt_read_memstats(&m), RT_OK);
-	ck_assert_uint_eq(m.mallocs, nmallocs);
-	ck_assert_int_eq(rt_heap_verify(&v), RT_OK);
-	if (v.errors != 0)
-		ck_abort_msg("%s", v.first);
+	ck_assert_uint_eq(heap_stats().mallocs, nmallocs);
+	heap_live();
 }
 
 // The first allocation needs tables, chunks and memory.  Each may be refused;
@@ -566,18 +547,13 @@ TEST(refused_memory_is_null_and_everything_adds_up, .n = 2)
 {
 	size_t n = _i ? 5 << 20 : 24;
 	uint64_t nth = 0;
-	rt_config c;
+	rt_config c = heap_config(100);
 	void *p;
 
 	begin();
-	rt_config_init(&c);
-	c.scavenge = 0;
-	c.gc_period_s = 0;
-	c.sweep = 0;
 	c.max_heap = RT_ARENA_SIZE;
-	c.double_check = RT_CHECK_FATAL;
 	do {
-		ck_assert_int_eq(rt_init(&c), RT_OK);
+		heap_start(c);
 		fault_fail(OSCALL_COMMIT, ++nth, UINT64_MAX, ENOMEM);
 		p = rt_alloc(n);
 		ck_assert(p || fault_failed(OSCALL_COMMIT) != 0);
@@ -595,17 +571,11 @@ TEST(refused_memory_is_null_and_everything_adds_up, .n = 2)
 TEST(spans_that_cannot_be_described_are_null)
 {
 	uint64_t n = 0;
-	rt_config c;
+	rt_config c = heap_config(HEAP_QUIET);
 	void **p;
 
-	rt_config_init(&c);
-	c.scavenge = 0;
-	c.gc_period_s = 0;
-	c.sweep = 0;
 	c.max_heap = RT_ARENA_SIZE;
-	c.gc_percent = -1;
-	c.double_check = RT_CHECK_FATAL;
-	ck_assert_int_eq(rt_init(&c), RT_OK);
+	heap_start(c);
 	ck_assert_int_eq(rt_roots_add(root, root + 1, RT_ROOT_WORDS), RT_OK);
 	// Most of the range is used once, so later pages need no memory.
 	ck_assert_ptr_nonnull(rt_alloc(RT_ARENA_SIZE / 4 * 3));

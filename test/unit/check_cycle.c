@@ -21,8 +21,7 @@ static void start(uint8_t align8)
 
 	c.align8 = align8;
 	heap_start_exact(c);
-	ck_assert_int_eq(rt_roots_add(root, root + ROOTS, RT_ROOT_EXACT),
-			 RT_OK);
+	must(rt_roots_add(root, root + ROOTS, RT_ROOT_EXACT));
 }
 
 static void setup(void)
@@ -395,9 +394,7 @@ TEST(object_that_is_being_cleared_is_kept, .n = 2)
 	for (unsigned i = 0; i < 2000 && overlaps < 20; i++)
 		overlaps += allocate_under_collection(size, &wrong);
 	atomic_u32_store_release(&stop_collecting, 1);
-	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
-	done = join_thread(t);
-	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
+	done = join_beside(t);
 	ck_assert_ptr_nonnull(done);
 	ck_assert_uint_eq(wrong, 0);
 	ck_assert_uint_ge(overlaps, 1);
@@ -476,10 +473,8 @@ TEST(every_stop_for_a_collection_collects)
 	heap_start_exact(heap_config(100));
 	for (unsigned i = 0; i < ALLOCATORS; i++)
 		thread[i] = start_thread(make_garbage, NULL);
-	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
 	for (unsigned i = 0; i < ALLOCATORS; i++)
-		join_thread(thread[i]);
-	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
+		join_beside(thread[i]);
 	ck_assert_uint_ge(heap_stats().num_gc, 10);
 	ck_assert_uint_eq(gc_stops(), heap_stats().num_gc);
 }
@@ -527,10 +522,8 @@ TEST(many_small_threads_do_not_make_a_large_heap)
 	for (int i = 0; i < MANY; i++)
 		t[i] =
 		    start_thread(allocate_a_little, (void *)(uintptr_t)(i + 1));
-	rt_blocking_enter();
 	for (int i = 0; i < MANY; i++)
-		join_thread(t[i]);
-	rt_blocking_leave();
+		join_beside(t[i]);
 	m = heap_stats();
 	ck_assert_uint_ge(m.total_alloc,
 			  (uint64_t)MANY * TURNS * OBJECTS * 250);

@@ -152,8 +152,7 @@ static void start(rt_config c, uint32_t guard_small)
 	c.guard_large = 1;
 	c.guard_small = guard_small;
 	heap_start_exact(c);
-	ck_assert_int_eq(rt_roots_add(root, root + ROOTS, RT_ROOT_WORDS),
-			 RT_OK);
+	must(rt_roots_add(root, root + ROOTS, RT_ROOT_WORDS));
 }
 
 static void start_all(void)

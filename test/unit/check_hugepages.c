@@ -133,8 +133,7 @@ static void start(int helpers)
 	c.gc_threads = helpers;
 	memset(roots, 0, sizeof roots);
 	heap_start_exact(c);
-	ck_assert_int_eq(rt_roots_add(roots, roots + NROOTS, RT_ROOT_EXACT),
-			 RT_OK);
+	must(rt_roots_add(roots, roots + NROOTS, RT_ROOT_EXACT));
 }
 
 // hold allocates n objects of some bytes, and writes to them if touch says so.
@@ -223,8 +222,7 @@ TEST(without_huge_pages_nothing_is_advised)
 	c.huge_pages = 0;
 	c.gc_threads = 0;
 	heap_start_exact(c);
-	ck_assert_int_eq(rt_roots_add(roots, roots + NROOTS, RT_ROOT_EXACT),
-			 RT_OK);
+	must(rt_roots_add(roots, roots + NROOTS, RT_ROOT_EXACT));
 	hold(64, MIB, false);
 	gc();
 	ck_assert_uint_eq(count_advised(), 0);

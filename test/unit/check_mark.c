@@ -205,9 +205,7 @@ TEST(many_root_ranges_are_marked)
 			kept[0] = i * EACH + k;
 			ranges[i][k] = (uintptr_t)kept;
 		}
-		ck_assert_int_eq(
-		    rt_roots_add(ranges[i], ranges[i] + EACH, RT_ROOT_EXACT),
-		    RT_OK);
+		must(rt_roots_add(ranges[i], ranges[i] + EACH, RT_ROOT_EXACT));
 	}
 	do {
 		ck_assert_uint_eq(heap_live_after_gc(), RANGES * EACH);
@@ -715,9 +713,7 @@ static void lazy_begin(void)
 
 		for (size_t k = 0; k < EACH_PAGE; k++)
 			range[k] = rt_alloc_noscan(64);
-		ck_assert_int_eq(
-		    rt_roots_add(range, range + EACH_PAGE, RT_ROOT_EXACT),
-		    RT_OK);
+		must(rt_roots_add(range, range + EACH_PAGE, RT_ROOT_EXACT));
 	}
 	ck_assert_int_eq(sigaction(SIGSEGV, &action, NULL), 0);
 }

@@ -13,15 +13,6 @@ static struct heapstats_totals totals(void)
 	return stopped_totals();
 }
 
-static void expect_verified(void)
-{
-	struct rt_verify v;
-
-	ck_assert_int_eq(rt_heap_verify(&v), RT_OK);
-	if (v.errors != 0)
-		ck_abort_msg("%s", v.first);
-}
-
 // ---- tiny ----
 
 // The rules of Go's tiny allocator once more, in plain words.
@@ -98,7 +89,7 @@ TEST(tiny_requests_follow_the_rules, .n = 2)
 	}
 	ck_assert(model_agrees(&m));
 	ck_assert_uint_gt(m.combined, 50000);
-	expect_verified();
+	heap_live();
 }
 
 // Offsets in one fresh block, request by request; 16 and more: a new block.
@@ -209,7 +200,7 @@ TEST(retiring_counts_what_was_used, .base = 1, .limit = SIZECLASS_COUNT)
 	mcache_retire_slot(mc, self,
 			   &mc->slots[sc]); // nothing there: nothing happens
 	ck_assert_uint_eq(totals().small_alloc_count[c], n);
-	expect_verified();
+	heap_live();
 }
 
 // A span that comes back is counted from where it was, and used up before pages
@@ -234,7 +225,7 @@ TEST(a_span_is_filled_over_many_flushes)
 	}
 	ck_assert_ptr_null(inside_partial(sc));
 	ck_assert_ptr_ne(inside_span(inside_take(sc)), s);
-	expect_verified();
+	heap_live();
 }
 
 TEST(a_flush_retires_every_class_and_the_tiny_block)
@@ -270,7 +261,7 @@ TEST(a_flush_retires_every_class_and_the_tiny_block)
 	ck_assert_uint_eq(mc->tiny, 0);
 	for (unsigned w = 0; w < MCACHE_WORDS; w++)
 		ck_assert_uint_eq(mc->nonempty[w], 0);
-	expect_verified();
+	heap_live();
 }
 
 // heap_live is never more than one batch and one run behind.  Together with
@@ -325,7 +316,7 @@ TEST(a_call_takes_what_is_cached, .base = 1, .limit = SIZECLASS_COUNT)
 	ck_assert_uint_eq(totals().small_alloc_count[_i], 0);
 	ck_assert_ptr_ne(inside_span(rt_alloc(n)), s);
 	ck_assert_uint_eq(totals().small_alloc_count[_i], held);
-	expect_verified();
+	heap_live();
 }
 
 // use_run uses up a whole run of a class and returns its bytes.
@@ -360,15 +351,10 @@ TEST(runs_double_from_a_flush_on)
 TEST(a_refused_span_is_the_end_of_long_runs)
 {
 	const spanclass sc = spanclass_make(sizeclass_of(1024), KIND_NOSCAN);
-	rt_config c;
+	rt_config c = heap_config(HEAP_QUIET);
 
-	rt_config_init(&c);
-	c.scavenge = 0;
-	c.gc_period_s = 0;
-	c.sweep = 0;
-	c.gc_percent = -1;
 	c.max_heap = RT_ARENA_SIZE;
-	ck_assert_int_eq(rt_init(&c), RT_OK);
+	heap_start(c);
 	self = proc_self();
 	mc = rt_thread_tls->mc;
 	for (unsigned i = 0; i < 100; i++)
@@ -391,7 +377,7 @@ TEST(a_large_object_is_counted_at_once)
 	ck_assert_uint_eq(totals().large_alloc, 40960 + 32768);
 	ck_assert_ptr_nonnull(rt_alloc_noscan(32760)); // small
 	ck_assert_uint_eq(totals().large_alloc_count, 2);
-	expect_verified();
+	heap_live();
 }
 
 // ---- runs and clearing ----
@@ -637,5 +623,5 @@ TEST(blocks_of_gone_threads_are_kept_for_four)
 	}
 	mcache_release_kept();
 	expect_blocks(1, 1);
-	expect_verified();
+	heap_live();
 }

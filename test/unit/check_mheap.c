@@ -465,20 +465,15 @@ TEST(a_large_heap_prepares_a_quarter_of_a_gib_ahead,
 			    "a sanitizer has no room for such a range"))
 {
 	const uint64_t most = UINT64_C(1) << 34;
-	rt_config c;
+	rt_config c = heap_config(HEAP_QUIET);
 
 	if (RUNNING_ON_VALGRIND) {
 		suite_skip("valgrind takes minutes for such a range", NULL);
 		return;
 	}
 	end();
-	rt_config_init(&c);
-	c.scavenge = 0;
-	c.gc_period_s = 0;
-	c.sweep = 0;
 	c.max_heap = 2 * most;
-	c.gc_percent = -1;
-	ck_assert_int_eq(rt_init(&c), RT_OK);
+	heap_start(c);
 	self = proc_self();
 	if (arena.reserved < 2 * most || !alloc_work(most / PAGE)) {
 		suite_skip("the system does not grant 16 GiB", NULL);

@@ -23,8 +23,7 @@ static void start(void)
 
 	c.poison = 1;
 	heap_start_exact(c);
-	ck_assert_int_eq(rt_roots_add(root, root + ROOTS, RT_ROOT_EXACT),
-			 RT_OK);
+	must(rt_roots_add(root, root + ROOTS, RT_ROOT_EXACT));
 }
 
 // ---- what is watched ----

@@ -158,9 +158,7 @@ TEST(a_stop_looks_at_attached_threads_only, .n = 3)
 		int leaver = orders[_i][i];
 
 		atomic_u32_store_release(&turns[leaver].go, 1);
-		rt_blocking_enter();
-		join_thread(threads[leaver]);
-		rt_blocking_leave();
+		join_beside(threads[leaver]);
 		ck_assert_uint_eq(in_list(), 3 - i);
 	}
 }
@@ -231,9 +229,7 @@ TEST(a_thread_that_exits_is_detached, .n = RT_ARRAY_LEN(exit_ways))
 	rt_memstats m;
 
 	for (unsigned i = 1; i <= 20; i++) {
-		rt_blocking_enter();
-		join_thread(start_thread(exit_ways[_i], NULL));
-		rt_blocking_leave();
+		run_beside(exit_ways[_i], NULL);
 		ck_assert_uint_eq(atomic_u32_load_acquire(&exits.reached), i);
 		ck_assert_uint_eq(attached(), 1);
 		ck_assert_int_eq(rt_world_stopped(), 0);
@@ -326,9 +322,7 @@ TEST(waiting_for_a_start_keeps_errno, .n = RT_ARRAY_LEN(waits))
 	waits[_i]();
 	after = errno;
 	ck_assert_int_eq(after, OF_THE_HOST);
-	rt_blocking_enter();
-	join_thread(thread);
-	rt_blocking_leave();
+	join_beside(thread);
 	fault_fail(OSCALL_FUTEX_WAIT, 1, 0, 0);
 }
 
@@ -365,9 +359,7 @@ TEST(the_time_of_gone_threads_counts, .n = 2)
 {
 	uint64_t before = stopped_cpu();
 
-	rt_blocking_enter();
-	join_thread(start_thread(burn, _i ? &procs : NULL));
-	rt_blocking_leave();
+	run_beside(burn, _i ? &procs : NULL);
 	ck_assert_uint_ge(stopped_cpu(), before + BURN_NS);
 }
 
@@ -406,10 +398,8 @@ TEST(a_collection_reads_as_many_clocks_for_any_crowd)
 	}
 	ck_assert_uint_eq(clocks_of_a_collection(), alone);
 	atomic_u32_store_release(&want, 1);
-	rt_blocking_enter();
 	for (int i = 0; i < THREADS; i++)
-		join_thread(threads[i]);
-	rt_blocking_leave();
+		join_beside(threads[i]);
 }
 
 // ---- a new heap ----
@@ -429,7 +419,6 @@ GROUP(again, .timeout = 60);
 TEST(a_heap_can_end_and_begin_again)
 {
 	for (int i = 0; i < 20; i++) {
-		struct rt_verify v;
 		rt_memstats m;
 
 		heap_begin();
@@ -440,11 +429,8 @@ TEST(a_heap_can_end_and_begin_again)
 		ck_assert_uint_eq(m.pause_total_ns, 0);
 		ck_assert_uint_eq(m.heap_sys, 0);
 		ck_assert_uint_eq(proc_self()->id, 0);
-		rt_blocking_enter();
-		join_thread(start_thread(use_and_detach, NULL));
-		rt_blocking_leave();
-		ck_assert_int_eq(rt_heap_verify(&v), RT_OK);
-		ck_assert_msg(v.errors == 0, "%s", v.first);
+		run_beside(use_and_detach, NULL);
+		heap_live();
 		ck_assert_int_eq(rt_fini(), RT_OK);
 		ck_assert_int_eq(rt_fini(), RT_ESTATE);
 		ck_assert_int_eq(rt_gc(), RT_ESTATE);
@@ -559,18 +545,14 @@ static void *collect_when_wanted(void *arg)
 static void hold_begin(void)
 {
 	heap_begin();
-	rt_blocking_enter();
-	join_thread(start_thread(make_object, NULL));
-	rt_blocking_leave();
+	run_beside(make_object, NULL);
 	hold.collector = start_thread(collect_when_wanted, NULL);
 }
 
 static void hold_end(void)
 {
 	atomic_u32_store_release(&hold.end, 1);
-	rt_blocking_enter();
-	join_thread(hold.collector);
-	rt_blocking_leave();
+	join_beside(hold.collector);
 }
 
 static void nothing(void)
@@ -746,9 +728,7 @@ static void *hold_attached(void *arg)
 TEST(an_exact_thread_holds_nothing, .n = HOLDS)
 {
 	hold_begin();
-	rt_blocking_enter();
-	join_thread(start_thread(hold_attached, &_i));
-	rt_blocking_leave();
+	run_beside(hold_attached, &_i);
 	ck_assert(!alive());
 	hold_end();
 }
@@ -792,9 +772,7 @@ static void hold_on_own_stack(int script, uintptr_t hidden)
 {
 	own.script = script;
 	own.hidden = hidden;
-	rt_blocking_enter();
-	join_thread(start_thread(switch_stacks, NULL));
-	rt_blocking_leave();
+	run_beside(switch_stacks, NULL);
 	ck_assert_int_eq(own.attach, RT_OK);
 	ck_assert_uint_eq(own.found, hidden);
 }

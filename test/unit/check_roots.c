@@ -22,8 +22,7 @@ static void teardown(void)
 
 static void add(void *lo, size_t words)
 {
-	ck_assert_int_eq(
-	    rt_roots_add(lo, (uintptr_t *)lo + words, RT_ROOT_EXACT), RT_OK);
+	must(rt_roots_add(lo, (uintptr_t *)lo + words, RT_ROOT_EXACT));
 }
 
 static int take(void *lo, size_t words)
@@ -192,8 +191,7 @@ static struct mixed {
 TEST(interior_of_static_data_is_scanned)
 {
 	memset(mixed.name, 0xaa, sizeof mixed.name);
-	ck_assert_int_eq(rt_roots_add(&mixed, &mixed + 1, RT_ROOT_WORDS),
-			 RT_OK);
+	must(rt_roots_add(&mixed, &mixed + 1, RT_ROOT_WORDS));
 	mixed.first = rt_alloc(100);
 	mixed.sub[0].inner = (char *)rt_alloc(1000) + 999;
 	mixed.sub[2].inner = rt_alloc_noscan(50000);
@@ -222,9 +220,8 @@ TEST(every_word_of_a_long_range_is_read, .n = 2)
 	enum { WORDS = 3 * WORK_PIECE / sizeof(void *) + 5 };
 	static void *word[WORDS];
 
-	ck_assert_int_eq(rt_roots_add(word, word + WORDS,
-				      _i ? RT_ROOT_WORDS : RT_ROOT_EXACT),
-			 RT_OK);
+	must(rt_roots_add(word, word + WORDS,
+			  _i ? RT_ROOT_WORDS : RT_ROOT_EXACT));
 	for (unsigned i = 0; i < WORDS; i++)
 		ck_assert_ptr_nonnull(word[i] = rt_alloc_noscan(16));
 	ck_assert_uint_eq(heap_live_after_gc(), WORDS);
@@ -459,9 +456,7 @@ TEST(ranges_are_handed_over_beside_collections)
 		if (i % 16 == 0)
 			ck_assert_int_eq(rt_gc(), RT_OK);
 	}
-	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
-	done = join_thread(thread);
-	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
+	done = join_beside(thread);
 	ck_assert_ptr_nonnull(done);
 	ck_assert_uint_eq(roots_ranges(), 0);
 	ck_assert_uint_eq(heap_live_after_gc(), 0);
@@ -521,9 +516,8 @@ TEST(threads_change_the_table_at_once)
 	ck_assert_uint_eq(roots_ranges(), THREADS * 50);
 	ck_assert_uint_eq(heap_live_after_gc(), THREADS * 50);
 	for (unsigned i = 0; i < THREADS * (ROUNDS / 100) * 50; i++)
-		ck_assert_int_eq(take(slot + i / (ROUNDS / 100) / 50 * 200 +
-					  i / (ROUNDS / 100) % 50,
-				      1),
-				 RT_OK);
+		must(take(slot + i / (ROUNDS / 100) / 50 * 200 +
+			      i / (ROUNDS / 100) % 50,
+			  1));
 	ck_assert_uint_eq(roots_ranges(), 0);
 }

@@ -422,10 +422,8 @@ TEST(stacks_are_freed_by_any_thread)
 		seeds[i] = rng_next(&r);
 		t[i] = start_thread(poster, &seeds[i]);
 	}
-	rt_blocking_enter();
 	for (int i = 0; i < THREADS; i++)
-		join_thread(t[i]);
-	rt_blocking_leave();
+		join_beside(t[i]);
 	for (int i = 0; i < MAILBOXES; i++) {
 		void *v = swap_mail(&mailbox[i], NULL);
 
@@ -481,9 +479,7 @@ TEST(of_two_threads_one_frees_a_stack, .n = 5)
 		free_together();
 		ck_assert_uint_eq(atomic_u32_load_relaxed(&twice.done), i + 1);
 	}
-	rt_blocking_enter();
-	join_thread(t);
-	rt_blocking_leave();
+	join_beside(t);
 	stackalloc_flush(mc, self);
 	ck_assert_uint_eq(in_stacks(), 0);
 	expect_verified();

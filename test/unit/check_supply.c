@@ -54,10 +54,8 @@ static void run_threads(unsigned n, void *(*fn)(void *))
 
 static void end_threads(unsigned n)
 {
-	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
 	for (unsigned i = 0; i < n; i++)
-		join_thread(threads[i]);
-	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
+		join_beside(threads[i]);
 	ck_assert_uint_eq(atomic_u32_load_acquire(&failed), 0);
 }
 

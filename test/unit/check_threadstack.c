@@ -297,9 +297,7 @@ static void run_beside_a_guard(void *(*fn)(void *), size_t nth)
 	ck_assert_int_eq(pthread_attr_init(&attr), 0);
 	ck_assert_int_eq(pthread_attr_setstack(&attr, own_stack, OWN_STACK), 0);
 	ck_assert_int_eq(pthread_create(&thread, &attr, fn, NULL), 0);
-	rt_blocking_enter();
-	join_thread(thread);
-	rt_blocking_leave();
+	join_beside(thread);
 }
 
 static void attach_away(void)
@@ -459,9 +457,7 @@ static void hold_in_thread(void)
 {
 	int attach;
 
-	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
-	join_thread(start_thread(hold_in_local, &attach));
-	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
+	run_beside(hold_in_local, &attach);
 }
 
 // On the main thread and on others.
@@ -510,9 +506,7 @@ static void *hold_in_first_frame(void *arg)
 TEST(the_first_frame_is_a_root)
 {
 	heap_begin();
-	rt_blocking_enter();
-	join_thread(start_thread(hold_in_first_frame, NULL));
-	rt_blocking_leave();
+	run_beside(hold_in_first_frame, NULL);
 }
 
 // ---- a record that is used again ----
@@ -551,9 +545,7 @@ TEST(a_helper_has_no_stack)
 	ck_assert_int_eq(pthread_attr_setstack(&attr, own_stack, OWN_STACK), 0);
 	ck_assert_int_eq(pthread_create(&thread, &attr, attach_and_go, NULL),
 			 0);
-	rt_blocking_enter();
-	join_thread(thread);
-	rt_blocking_leave();
+	join_beside(thread);
 	ck_assert_int_eq(munmap(own_stack, OWN_STACK), 0);
 	records = procs.made;
 	ck_assert_uint_ne(procs.free->context.hi, 0);

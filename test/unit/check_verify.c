@@ -35,8 +35,7 @@ static void begin(bool align8)
 	c.max_heap = 1 << 30;
 	c.align8 = align8;
 	heap_start_exact(c);
-	ck_assert_int_eq(rt_roots_add(roots, roots + NOBJECTS, RT_ROOT_EXACT),
-			 RT_OK);
+	must(rt_roots_add(roots, roots + NOBJECTS, RT_ROOT_EXACT));
 }
 
 static size_t random_size(void)

@@ -136,8 +136,7 @@ static inline void history_roots(void)
 	static void *more[4096];
 
 	for (unsigned i = 0; i < 4096; i++)
-		ck_assert_int_eq(
-		    rt_roots_add(more + i, more + i + 1, RT_ROOT_WORDS), RT_OK);
+		must(rt_roots_add(more + i, more + i + 1, RT_ROOT_WORDS));
 	history_tiny();
 }
 

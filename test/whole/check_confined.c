@@ -150,8 +150,7 @@ static RT_NOINLINE void attach_named(void)
 {
 	char *here = __builtin_frame_address(0);
 
-	ck_assert_int_eq(rt_thread_attach_stack(here - 4096, here + 64, 0),
-			 RT_OK);
+	must(rt_thread_attach_stack(here - 4096, here + 64, 0));
 	ck_assert_ptr_nonnull(rt_alloc(FRAMES_OBJECT));
 	ck_assert_int_eq(rt_gc(), RT_OK);
 	ck_assert_int_eq(rt_thread_detach(), RT_OK);

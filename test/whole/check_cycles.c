@@ -447,10 +447,8 @@ TEST(an_exact_read_and_the_record_agree)
 		}
 	}
 	atomic_u32_store_release(&readers.end, 1);
-	must(rt_blocking_enter());
 	for (int i = 0; i < 2; i++)
-		join_thread(thread[i]);
-	must(rt_blocking_leave());
+		join_beside(thread[i]);
 	ck_assert_uint_eq(atomic_u32_load_relaxed(&readers.wrong), 0);
 }
 
@@ -470,9 +468,7 @@ TEST(the_slowest_thread_is_named)
 	ck_assert_uint_ge(c.stopping_ns, 1000000);
 	ck_assert_uint_ge(c.stopping_cpu_ns, c.stopping_ns);
 	atomic_u32_store_release(&late.end, 1);
-	must(rt_blocking_enter());
-	join_thread(thread);
-	must(rt_blocking_leave());
+	join_beside(thread);
 }
 
 // ---- helpers ----

@@ -27,8 +27,7 @@ static void setup(void)
 static void start(void)
 {
 	heap_start_exact(config);
-	ck_assert_int_eq(rt_roots_add(root, root + ROOTS, RT_ROOT_EXACT),
-			 RT_OK);
+	must(rt_roots_add(root, root + ROOTS, RT_ROOT_EXACT));
 }
 
 // churn is a program without errors: it builds lists of objects of many
@@ -344,8 +343,7 @@ TEST(healthy_program_with_stacks_passes, .n = 2 * MODES)
 	set_modes((unsigned)_i % MODES);
 	config.past_end = _i >= MODES;
 	ck_assert_int_eq(rt_init(&config), RT_OK);
-	ck_assert_int_eq(rt_roots_add(root, root + ROOTS, RT_ROOT_WORDS),
-			 RT_OK);
+	must(rt_roots_add(root, root + ROOTS, RT_ROOT_WORDS));
 	ck_assert_uint_eq(churn(ROUNDS), 0);
 	ck_assert_uint_gt(heap_live_after_gc(), 0);
 }

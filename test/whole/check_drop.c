@@ -514,8 +514,7 @@ TEST(poll_mode_runs_them_at_safepoints)
 	gc();
 	rt_safepoint();
 	ck_assert_uint_eq(dropped[1], 0);
-	ck_assert_int_eq(rt_set_finalize_mode(RT_FINALIZE_POLL, NULL, NULL),
-			 RT_OK);
+	must(rt_set_finalize_mode(RT_FINALIZE_POLL, NULL, NULL));
 	ck_assert_uint_eq(dropped[1], 0);
 	rt_safepoint();
 	ck_assert_uint_eq(dropped[1], 1);
@@ -524,8 +523,7 @@ TEST(poll_mode_runs_them_at_safepoints)
 	ck_assert_uint_eq(dropped[2], 0);
 	rt_safepoint();
 	ck_assert_uint_eq(dropped[2], 1);
-	ck_assert_int_eq(rt_set_finalize_mode(RT_FINALIZE_MANUAL, NULL, NULL),
-			 RT_OK);
+	must(rt_set_finalize_mode(RT_FINALIZE_MANUAL, NULL, NULL));
 	make(3);
 	gc();
 	rt_safepoint();
@@ -590,8 +588,7 @@ TEST(no_allocation_runs_a_destructor, .n = RT_ARRAY_LEN(allocations))
 {
 	uint64_t cycles;
 
-	ck_assert_int_eq(rt_set_finalize_mode(RT_FINALIZE_POLL, NULL, NULL),
-			 RT_OK);
+	must(rt_set_finalize_mode(RT_FINALIZE_POLL, NULL, NULL));
 	make(1);
 	gc();
 	make(2);
@@ -619,8 +616,7 @@ static void tell(size_t n, void *arg)
 
 TEST(the_host_is_told_that_destructors_are_ready)
 {
-	ck_assert_int_eq(rt_set_finalize_mode(RT_FINALIZE_MANUAL, tell, &told),
-			 RT_OK);
+	must(rt_set_finalize_mode(RT_FINALIZE_MANUAL, tell, &told));
 	gc();
 	ck_assert_uint_eq(told, 0);
 	for (uint64_t i = 0; i < 5; i++)
@@ -635,8 +631,7 @@ TEST(the_host_is_told_that_destructors_are_ready)
 	ck_assert_uint_eq(told, 2);
 	ck_assert_uint_eq(told_n, 6);
 	ck_assert_uint_eq(rt_run_finalizers(0), 6);
-	ck_assert_int_eq(rt_set_finalize_mode(RT_FINALIZE_MANUAL, NULL, NULL),
-			 RT_OK);
+	must(rt_set_finalize_mode(RT_FINALIZE_MANUAL, NULL, NULL));
 	make(6);
 	gc();
 	ck_assert_uint_eq(told, 2);

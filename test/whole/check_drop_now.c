@@ -293,9 +293,7 @@ static pthread_t begin_waiting(void *(*fn)(void *), void *arg)
 static void end_waiting(pthread_t thread)
 {
 	atomic_u32_store_release(&go_on, 1);
-	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
-	join_thread(thread);
-	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
+	join_beside(thread);
 }
 
 static void *run_all(void *arg)
@@ -713,8 +711,7 @@ TEST(threads_drop_what_others_made, .n = 2)
 	c.heap_min = 1 << 20;
 	begin_drops(c);
 	if (_i == 1)
-		ck_assert_int_eq(
-		    rt_set_finalize_mode(RT_FINALIZE_POLL, NULL, NULL), RT_OK);
+		must(rt_set_finalize_mode(RT_FINALIZE_POLL, NULL, NULL));
 	counted_kind = make_kind(0, drop_counted, NULL);
 	atomic_u32_store_release(&looking, 1);
 	looker = start_thread(look, NULL);

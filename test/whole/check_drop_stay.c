@@ -341,10 +341,9 @@ static rt_drop_fn *const leaving[] = {drop_into_region, drop_into_stop,
 
 static void end_what_was_left(int i)
 {
-	ck_assert_int_eq(i == 0	  ? rt_blocking_leave()
-			 : i == 1 ? rt_start_the_world(NULL)
-				  : rt_nogc_leave(),
-			 RT_OK);
+	must(i == 0   ? rt_blocking_leave()
+	     : i == 1 ? rt_start_the_world(NULL)
+		      : rt_nogc_leave());
 }
 
 TEST(a_region_a_stop_or_a_stretch_left_open_ends_the_call, .n = 3)
@@ -413,8 +412,7 @@ TEST(what_the_warn_handler_leaves_open_ends_the_call, .n = 3)
 
 	root[0] = make_of(k, 1);
 	ck_assert_int_eq(rt_set_memstats_double_check(RT_CHECK_REPORT), RT_OK);
-	ck_assert_int_eq(
-	    rt_set_warn_handler(warn_and_leave, (void *)(intptr_t)_i), RT_OK);
+	must(rt_set_warn_handler(warn_and_leave, (void *)(intptr_t)_i));
 	ck_assert_int_eq(rt_drop_now(k, pick_and_report, NULL),
 			 _i == 1 ? RT_EBUSY : RT_ESTATE);
 	end_what_was_left(_i);
@@ -499,9 +497,7 @@ TEST(a_thread_exits_in_a_destructor, .n = 2)
 		gc();
 	}
 	thread = start_thread(run_and_exit, _i == 0 ? NULL : root);
-	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
-	join_thread(thread);
-	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
+	join_beside(thread);
 	heap_healthy();
 	ck_assert_uint_eq(ready(), _i == 0 ? 99 : 0);
 	drop_all(ending_kind, _i == 1, 99);
@@ -519,8 +515,7 @@ TEST(a_finished_batch_is_freed_where_the_thread_polls)
 
 	make_of(k, 0);
 	gc();
-	ck_assert_int_eq(rt_set_finalize_mode(RT_FINALIZE_POLL, NULL, NULL),
-			 RT_OK);
+	must(rt_set_finalize_mode(RT_FINALIZE_POLL, NULL, NULL));
 	ck_assert_uint_eq(rt_run_finalizers(0), 1);
 	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
 	ck_assert_uint_eq(heap_live(), 1);

@@ -19,18 +19,12 @@
 #include <stdio.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include "gc/mark/crew.h"
-#include "gc/mark/work.h"
 #include "gc/host/slices.h"
-#include "runtime/pages/hugepages.h"
-#include "runtime/spans/mcache.h"
 #include "runtime/os/oscall.h"
 #include "runtime/os/persistent.h"
 #include "runtime/os/settings.h"
-#include "runtime/base/sizeclass.h"
 #include "runtime/os/sysmem.h"
 #include "runtime/os/throw.h"
 #include "test/harness/await.h"

@@ -327,13 +327,10 @@ TEST(freeing_needs_no_memory)
 
 	heap_begin();
 	for (int i = 0; i < KINDS; i++) {
-		rt_kind_desc d;
+		int kind = kind_make(.layout = RT_LAYOUT_WORDS,
+				     .number = RT_KIND_FIRST + i);
 
-		rt_kind_desc_init(&d);
-		d.layout = RT_LAYOUT_WORDS;
-		d.number = RT_KIND_FIRST + i;
-		ck_assert_int_eq(rt_kind_register(&d), d.number);
-		p[i] = rt_alloc_kind(d.number, 48);
+		p[i] = rt_alloc_kind(kind, 48);
 	}
 	before = heap_stats().frees;
 	run_beside(free_without_memory, p);
@@ -757,8 +754,6 @@ TEST(a_child_has_the_lists_of_all_threads)
 		process_end(heap_healthy().heap_objects == 1000);
 	}
 	atomic_u32_store_release(&stage, 2);
-	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
-	join_thread(t);
-	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
+	join_beside(t);
 	ck_assert_uint_eq(heap_healthy().heap_objects, 300);
 }

@@ -617,8 +617,7 @@ TEST(random_graph_is_its_shadow, .n = 3)
 		}
 		ck_assert_uint_eq(broken, 0);
 	}
-	ck_assert_int_eq(
-	    rt_roots_remove(shadow_table, shadow_table + SHADOW_ROOTS), RT_OK);
+	must(rt_roots_remove(shadow_table, shadow_table + SHADOW_ROOTS));
 	free(shadow_table);
 	free(shadow);
 }

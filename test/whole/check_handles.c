@@ -531,9 +531,7 @@ TEST(a_child_has_the_handles)
 		process_end(ok);
 	}
 	atomic_u32_store_release(&staying, 2);
-	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
-	join_thread(thread);
-	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
+	join_beside(thread);
 	ck_assert_uint_eq(heap_live_after_gc(), 11);
 }
 
@@ -596,10 +594,8 @@ TEST(threads_free_handles_of_others)
 
 	for (uintptr_t i = 0; i < THREADS; i++)
 		t[i] = start_thread(trade, (void *)(i + 1));
-	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
 	for (unsigned i = 0; i < THREADS; i++)
-		ck_assert_ptr_nonnull(join_thread(t[i]));
-	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
+		ck_assert_ptr_nonnull(join_beside(t[i]));
 	ck_assert_uint_eq(atomic_u64_load_relaxed(&wrong), 0);
 	for (unsigned i = 0; i < BOXES; i++)
 		left += box[i] != NULL;

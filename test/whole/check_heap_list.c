@@ -407,10 +407,8 @@ TEST(a_list_is_of_one_moment)
 			before = number;
 		}
 	} while (atomic_u32_load_acquire(&left) != 0);
-	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
 	for (int i = 0; i < MAKERS; i++)
-		join_thread(thread[i]);
-	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
+		join_beside(thread[i]);
 	list(shared_kind, NULL, NULL);
 	ck_assert_uint_eq(number, MAKERS * MADE);
 	list(shared_kind, of_first, (void *)1);
@@ -493,9 +491,7 @@ TEST(an_array_that_is_too_short_is_made_again, .n = 2)
 	for (size_t i = 0; i < number; i++)
 		if (rt_kind_of(listed[i]) != shared_kind)
 			ck_abort_msg("no such object");
-	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
-	join_thread(thread);
-	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
+	join_beside(thread);
 	heap_healthy();
 }
 

@@ -322,10 +322,8 @@ TEST(the_answer_is_near_and_after_a_flush_exact)
 		check_phase(i / 3, i % 3);
 		meet(&checked);
 	}
-	must(rt_blocking_enter());
 	for (unsigned i = 0; i < THREADS; i++)
-		join_thread(thread[i]);
-	must(rt_blocking_leave());
+		join_beside(thread[i]);
 	check_exact();
 	check_collected();
 	heap_healthy();

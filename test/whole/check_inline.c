@@ -19,8 +19,7 @@ static void setup(void)
 	rt_config c = heap_config(HEAP_QUIET);
 
 	heap_start_exact(c);
-	ck_assert_int_eq(rt_roots_add(root, root + OBJECTS, RT_ROOT_EXACT),
-			 RT_OK);
+	must(rt_roots_add(root, root + OBJECTS, RT_ROOT_EXACT));
 }
 
 // ---- sizes ----

@@ -120,8 +120,7 @@ static void fill(void)
 	filling[0] = (uintptr_t)rt_alloc(16);
 	for (unsigned i = 1; i < FILLING; i++)
 		filling[i] = filling[0];
-	ck_assert_int_eq(
-	    rt_roots_add(filling, filling + FILLING, RT_ROOT_EXACT), RT_OK);
+	must(rt_roots_add(filling, filling + FILLING, RT_ROOT_EXACT));
 }
 
 // hold makes an exact root of an object.

@@ -152,8 +152,7 @@ TEST(words_refer_to_the_first_16_bytes, .n = MODES * 2)
 
 	start((enum mode)(_i / 2));
 	make_holder_kinds();
-	ck_assert_int_eq(rt_roots_add(root, root + ROOTS, RT_ROOT_WORDS),
-			 RT_OK);
+	must(rt_roots_add(root, root + ROOTS, RT_ROOT_WORDS));
 	for (unsigned i = 0; i < RT_ARRAY_LEN(layouts); i++) {
 		rt_trace_fn *trace =
 		    layouts[i] == RT_LAYOUT_TRACE ? tell_first : NULL;
@@ -172,8 +171,7 @@ TEST(words_refer_to_the_first_16_bytes, .n = MODES * 2)
 TEST(the_rule_ends_with_the_kind)
 {
 	start(ALONE);
-	ck_assert_int_eq(rt_roots_add(root, root + ROOTS, RT_ROOT_WORDS),
-			 RT_OK);
+	must(rt_roots_add(root, root + ROOTS, RT_ROOT_WORDS));
 	for (int i = 0; i < 4; i++) {
 		bool base = i % 2 == 0;
 		int kind =
@@ -633,18 +631,16 @@ static const rt_type odd_type = RT_TYPE_INIT(
 TEST(the_size_is_rounded_down, .n = 2 * FLAG_SETS)
 {
 	static const enum mode modes[] = {ALONE, NO_MEMORY};
-	rt_kind_desc d;
+	uint32_t flags = flag_sets[_i / 2];
 
 	start(modes[_i % 2]);
 	ck_assert_int_eq(rt_roots_add(root, root + 2, RT_ROOT_EXACT), RT_OK);
-	rt_kind_desc_init(&d);
-	d.layout = RT_LAYOUT_TYPE;
-	d.flags = flag_sets[_i / 2];
-	d.type = &odd_type;
-	root[0] = (uintptr_t)rt_alloc_kind(rt_kind_register(&d), ODD_SIZE);
+	root[0] = (uintptr_t)rt_alloc_kind(kind_make(.layout = RT_LAYOUT_TYPE,
+						     .flags = flags,
+						     .type = &odd_type),
+					   ODD_SIZE);
 	root[1] = (uintptr_t)rt_alloc_kind(
-	    add_kind(RT_LAYOUT_TRACE, d.flags, trace_odd, RT_KIND_ANY),
-	    ODD_SIZE);
+	    add_kind(RT_LAYOUT_TRACE, flags, trace_odd, RT_KIND_ANY), ODD_SIZE);
 	ck_assert_uint_eq(heap_live_after_gc(), 2);
 	ck_assert_uint_ge(odd_calls, 4); // by marking and by its check
 }

@@ -426,8 +426,7 @@ TEST(kinds_begin_and_end_beside_each_other)
 
 	rng_init(&r, "kinds_begin_and_end_beside_each_other");
 	heap_start_exact(heap_config(100));
-	ck_assert_int_eq(rt_roots_add(lists, lists + THREADS, RT_ROOT_EXACT),
-			 RT_OK);
+	must(rt_roots_add(lists, lists + THREADS, RT_ROOT_EXACT));
 	for (int i = 0; i < THREADS; i++) {
 		lists[i] = (void *)(uintptr_t)(rng_next(&r) & 0xffff);
 		thread[i] = start_thread(make_and_end_kinds, &lists[i]);

@@ -57,15 +57,16 @@ static void make(enum kind kind)
 		scavenger_grew(proc_self(), 64 << 20);
 }
 
+static bool it_serves(void)
+{
+	return schedpoint_passed(SCHED_SERVE_BEGIN) != 0;
+}
+
 // await_serving waits until the scavenger has all that it begins with.
 static void await_serving(enum kind kind)
 {
-	uint64_t end = nanotime() + AWAIT_SECONDS * UINT64_C(1000000000);
-
-	while (kind == SCAVENGER && schedpoint_passed(SCHED_SERVE_BEGIN) == 0) {
-		ck_assert_msg(nanotime() < end, "it does not serve");
-		oscall_yield();
-	}
+	if (kind == SCAVENGER)
+		await_that(it_serves, "it does not serve");
 }
 
 // goes_on requires that the heap and its threads work.
@@ -530,9 +531,7 @@ static void *make_beside(void *kind)
 // makes a thread of its own.
 static bool works_in_child(enum kind kind)
 {
-	struct rt_verify v;
-	bool ok =
-	    rt_gc() == RT_OK && rt_heap_verify(&v) == RT_OK && v.errors == 0;
+	bool ok = rt_gc() == RT_OK && heap_is_whole();
 
 	atomic_u32_store_relaxed(&may_return, 1);
 	// The sanitizers can make no thread in a child.

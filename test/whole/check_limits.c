@@ -294,9 +294,7 @@ static void use_in_thread(size_t stack_size)
 {
 	pthread_t thread = start_thread_on(stack_size, use, NULL);
 
-	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
-	ck_assert_ptr_null(join_thread(thread));
-	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
+	ck_assert_ptr_null(join_beside(thread));
 }
 
 TEST(smallest_stacks, .unless = SUITE_SANITIZED)

@@ -361,8 +361,7 @@ static bool keep(uint64_t bytes)
 	static void *list[1];
 
 	if (!list[0])
-		ck_assert_int_eq(rt_roots_add(list, list + 1, RT_ROOT_EXACT),
-				 RT_OK);
+		must(rt_roots_add(list, list + 1, RT_ROOT_EXACT));
 	for (uint64_t i = 0; i < bytes / SMALL; i++) {
 		void **p = rt_alloc(SMALL);
 

@@ -345,9 +345,7 @@ TEST(limits_change_beside_threads)
 	start(100, 32 * MIB);
 	for (unsigned i = 0; i < THREADS; i++)
 		t[i] = start_thread(change, (void *)(uintptr_t)(i + 1));
-	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
 	for (unsigned i = 0; i < THREADS; i++)
-		ck_assert_ptr_null(join_thread(t[i]));
-	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
+		ck_assert_ptr_null(join_beside(t[i]));
 	heap_healthy();
 }

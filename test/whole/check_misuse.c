@@ -88,8 +88,7 @@ void begin_as(rt_config c)
 	object = rt_alloc(OBJECT);
 	stack = rt_stack_alloc(STACK);
 	ck_assert(object && stack);
-	ck_assert_int_eq(rt_roots_add(&object, &object + 1, RT_ROOT_EXACT),
-			 RT_OK);
+	must(rt_roots_add(&object, &object + 1, RT_ROOT_EXACT));
 }
 
 static void *same(void *arg)

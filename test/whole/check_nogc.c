@@ -160,14 +160,8 @@ static int drop_kind;
 
 static void register_drops(void)
 {
-	rt_kind_desc d;
-
-	rt_kind_desc_init(&d);
-	d.layout = RT_LAYOUT_WORDS;
-	d.flags = RT_KIND_DROP;
-	d.drop = drop;
-	drop_kind = rt_kind_register(&d);
-	ck_assert_int_ge(drop_kind, RT_KIND_FIRST);
+	drop_kind = kind_make(.layout = RT_LAYOUT_WORDS, .flags = RT_KIND_DROP,
+			      .drop = drop);
 }
 
 static int register_kind(void)
@@ -228,8 +222,7 @@ TEST(destructors_wait_for_the_end)
 
 	heap_start_exact(c);
 	register_drops();
-	ck_assert_int_eq(
-	    rt_set_finalize_mode(RT_FINALIZE_POLL, tell_ready, NULL), RT_OK);
+	must(rt_set_finalize_mode(RT_FINALIZE_POLL, tell_ready, NULL));
 	ck_assert_ptr_nonnull(rt_alloc_of(drop_kind, 48));
 	ck_assert_int_eq(rt_gc(), RT_OK);
 	ck_assert_int_eq(told, 1);
@@ -520,13 +513,7 @@ static bool is_pending(void)
 
 static void await_pending(void)
 {
-	uint64_t end = nanotime() + AWAIT_SECONDS * UINT64_C(1000000000);
-
-	while (!is_pending()) {
-		if (nanotime() > end)
-			ck_abort_msg("no stop waits");
-		oscall_yield();
-	}
+	await_that(is_pending, "no stop waits");
 }
 
 // A stop waits for the outermost leave, and takes place in it.
@@ -550,9 +537,7 @@ static void put_off(void *(*stopper)(void *))
 	ck_assert(is_pending());
 	leave();
 	ck_assert(stopper != stop_once || atomic_u32_load_acquire(&stops) == 1);
-	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
-	join_thread(thread);
-	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
+	join_beside(thread);
 	ck_assert_uint_eq(atomic_u32_load_acquire(&stops), 1);
 	heap_healthy();
 }
@@ -578,9 +563,7 @@ TEST(rt_poll_stops_outside)
 	await_pending();
 	rt_poll();
 	ck_assert_uint_eq(atomic_u32_load_acquire(&stops), 1);
-	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
-	join_thread(thread);
-	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
+	join_beside(thread);
 }
 
 // hide returns the only reference to a new object, in disguise.
@@ -611,9 +594,7 @@ TEST(pointers_may_be_where_nobody_looks)
 	}
 	found = NULL;
 	leave();
-	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
-	join_thread(thread);
-	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
+	join_beside(thread);
 	ck_assert_uint_eq(heap_live(), 0);
 }
 
@@ -680,9 +661,7 @@ TEST(a_fork_lets_an_earlier_stop_pass)
 	ck_assert_uint_eq(atomic_u32_load_acquire(&stops), 1);
 	leave();
 	leave();
-	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
-	join_thread(thread);
-	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
+	join_beside(thread);
 	heap_healthy();
 }
 

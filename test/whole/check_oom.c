@@ -206,8 +206,7 @@ TEST(stacks_end_at_the_limit_too)
 		ck_assert_uint_le(m.stack_inuse, MAX_HEAP);
 		ck_assert_ptr_null(rt_alloc(2 << 20));
 		while (n > 0)
-			ck_assert_int_eq(rt_stack_free(stacks[--n], sizes[i]),
-					 RT_OK);
+			must(rt_stack_free(stacks[--n], sizes[i]));
 		ck_assert_uint_eq(heap_healthy().stack_inuse, 0);
 		ck_assert_ptr_nonnull(rt_alloc(1 << 20));
 	}
@@ -406,8 +405,7 @@ TEST(roots_refused)
 	rt_gc();
 	ck_assert_uint_eq(heap_healthy().heap_objects, 1);
 	for (size_t i = 0; i < added; i++)
-		ck_assert_int_eq(rt_roots_remove(words + i, words + i + 1),
-				 RT_OK);
+		must(rt_roots_remove(words + i, words + i + 1));
 }
 
 // ---- mappings ----
@@ -546,12 +544,8 @@ TEST(first_init_refused)
 
 TEST(no_address_space_at_all)
 {
-	rt_config c;
+	rt_config c = heap_config(100);
 
-	rt_config_init(&c);
-	c.scavenge = 0;
-	c.gc_period_s = 0;
-	c.sweep = 0;
 	fault_fail(OSCALL_RESERVE, 1, UINT64_MAX, ENOMEM);
 	ck_assert_int_eq(rt_init(&c), RT_ENOMEM);
 	disarm_all();

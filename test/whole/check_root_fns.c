@@ -97,8 +97,7 @@ static void fill(struct table *table)
 static void add_table(void)
 {
 	fill(&slot_table);
-	ck_assert_int_eq(rt_roots_add_fn(tell_table, &slot_table, "slots"),
-			 RT_OK);
+	must(rt_roots_add_fn(tell_table, &slot_table, "slots"));
 }
 
 GROUP(told, .setup = begin, .timeout = 60);
@@ -255,8 +254,7 @@ TEST(a_callback_may_lie, .n = 2 * WAYS)
 		*keeper = (uintptr_t)rt_alloc_kind(kind, 32);
 	} else {
 		*keeper = (uintptr_t)rt_alloc(32);
-		ck_assert_int_eq(
-		    rt_roots_add_fn(tell_lies_as_root, NULL, "lies"), RT_OK);
+		must(rt_roots_add_fn(tell_lies_as_root, NULL, "lies"));
 	}
 	for (unsigned i = 0; i < 3; i++)
 		ck_assert_uint_eq(heap_live_after_gc(), 1 + 2 * SIZES);
@@ -330,15 +328,13 @@ TEST(a_callback_gets_errors_from_the_rest, .n = 2)
 
 	memset(&answers, 1, sizeof answers);
 	if (_i == 0) {
-		ck_assert_int_eq(rt_roots_add_fn(call_all_as_root, NULL, NULL),
-				 RT_OK);
+		must(rt_roots_add_fn(call_all_as_root, NULL, NULL));
 	} else {
 		int kind = kind_make(.layout = RT_LAYOUT_TRACE,
 				     .flags = RT_KIND_SERIAL,
 				     .trace = call_all_as_trace);
 
-		ck_assert_int_eq(
-		    rt_roots_add(&object, &object + 1, RT_ROOT_EXACT), RT_OK);
+		must(rt_roots_add(&object, &object + 1, RT_ROOT_EXACT));
 		object = rt_alloc_of(kind, 32);
 	}
 	ck_assert_int_eq(rt_gc(), RT_OK);
@@ -417,9 +413,7 @@ TEST(stacks_are_read_after_the_callbacks)
 	ck_assert_int_eq(rt_gc(), RT_OK);
 	ck_assert_int_eq(rt_is_heap(p), 0);
 	atomic_u32_store_release(&over, 1);
-	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
-	join_thread(thread);
-	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
+	join_beside(thread);
 }
 
 // ---- adding and removing ----
@@ -463,15 +457,13 @@ TEST(many_callbacks_come_and_go)
 {
 	for (unsigned i = 0; i < MANY; i++) {
 		many[i] = (struct table){&slots[i % 100], 1, {0}};
-		ck_assert_int_eq(rt_roots_add_fn(tell_table, &many[i], NULL),
-				 RT_OK);
+		must(rt_roots_add_fn(tell_table, &many[i], NULL));
 	}
 	fill(&slot_table);
 	ck_assert_uint_eq(heap_live_after_gc(), 100);
 	for (unsigned i = 0; i < MANY; i++)
 		if (i % 2 == 0)
-			ck_assert_int_eq(
-			    rt_roots_remove_fn(tell_table, &many[i]), RT_OK);
+			must(rt_roots_remove_fn(tell_table, &many[i]));
 	ck_assert_uint_eq(heap_live_after_gc(), 50);
 	for (unsigned i = 0; i < MANY; i++)
 		ck_assert_uint_eq(calls(&many[i]), i % 2 ? 4 : 2);
@@ -626,10 +618,8 @@ TEST(callbacks_come_and_go_beside_collections)
 	add_table();
 	for (unsigned i = 0; i < VISITORS; i++)
 		t[i] = start_thread(come_and_go, &v[i]);
-	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
 	for (unsigned i = 0; i < VISITORS; i++)
-		ck_assert_ptr_eq(join_thread(t[i]), &v[i]);
-	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
+		ck_assert_ptr_eq(join_beside(t[i]), &v[i]);
 	for (unsigned i = 0; i < VISITORS; i++)
 		ck_assert_uint_eq(v[i].wrong, 0);
 	ck_assert_uint_eq(rootfns_count(), 1);

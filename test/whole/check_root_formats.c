@@ -199,8 +199,7 @@ TEST(a_long_range_is_read_to_its_end, .n = RT_ARRAY_LEN(formats))
 	ck_assert_ptr_nonnull(table);
 	for (unsigned i = 0; i + 4 <= LONG; i += 4)
 		formats[_i].put(table + i);
-	ck_assert_int_eq(
-	    rt_roots_add_values(table, table + LONG, formats[_i].f, 0), RT_OK);
+	must(rt_roots_add_values(table, table + LONG, formats[_i].f, 0));
 	ck_assert_uint_eq(heap_live_after_gc(), LONG / 4);
 	ck_assert_int_eq(rt_roots_remove(table, table + LONG), RT_OK);
 	free(table);
@@ -373,9 +372,8 @@ TEST(a_range_has_a_name_until_it_ends)
 TEST(a_long_name_is_cut)
 {
 	ck_assert_int_eq(rt_roots_add(words, words + 1, 0), RT_OK);
-	ck_assert_int_eq(rt_roots_name(words, words + 1,
-				       "0123456789012345678901234567890123"),
-			 RT_OK);
+	must(rt_roots_name(words, words + 1,
+			   "0123456789012345678901234567890123"));
 	ck_assert_str_eq(name_of(0), "0123456789012345678901234567890");
 	heap_healthy();
 }
@@ -400,17 +398,13 @@ TEST(formats_and_names_belong_to_their_ranges)
 
 	for (unsigned i = 0; i < WORDS; i++) {
 		words[i] = boxed();
-		ck_assert_int_eq(rt_roots_add_values(words + i, words + i + 1,
-						     i % 2 ? &nan_box : &down,
-						     0),
-				 RT_OK);
+		must(rt_roots_add_values(words + i, words + i + 1,
+					 i % 2 ? &nan_box : &down, 0));
 		snprintf(name, sizeof name, "range %u", i);
-		ck_assert_int_eq(rt_roots_name(words + i, words + i + 1, name),
-				 RT_OK);
+		must(rt_roots_name(words + i, words + i + 1, name));
 	}
 	for (unsigned i = 0; i < WORDS; i += 4)
-		ck_assert_int_eq(rt_roots_remove(words + i, words + i + 1),
-				 RT_OK);
+		must(rt_roots_remove(words + i, words + i + 1));
 	ck_assert_uint_eq(roots_ranges(), WORDS - WORDS / 4);
 	for (unsigned i = 0; i < roots_ranges(); i++) {
 		struct roots_range r = roots_range(i);
@@ -716,9 +710,7 @@ TEST(boxes_survive_a_collection_in_every_allocation)
 	for (uintptr_t i = 0; i < 3; i++)
 		t[i] = start_thread(build_lists, (void *)(1000 * (i + 1)));
 	build_lists(NULL);
-	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
 	for (unsigned i = 0; i < 3; i++)
-		join_thread(t[i]);
-	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
+		join_beside(t[i]);
 	heap_healthy();
 }

@@ -12,6 +12,7 @@
 #include "gc/cycle/release.h"
 #include "gc/cycle/scavturn.h"
 #include "test/harness/await.h"
+#include "test/harness/kind.h"
 #include "test/harness/thread.h"
 
 static struct scavturn turn;
@@ -554,14 +555,9 @@ TEST(work_buffers_are_not_freed_by_hand)
 TEST(the_end_of_a_kind_frees_by_hand)
 {
 	enum { SIZE = 1024, N = 8 << 10 };
-	rt_kind_desc d;
-	int kind;
+	int kind = kind_make(.layout = RT_LAYOUT_NONE);
 	uint64_t before;
 
-	rt_kind_desc_init(&d);
-	d.layout = RT_LAYOUT_NONE;
-	kind = rt_kind_register(&d);
-	ck_assert_int_gt(kind, 0);
 	scavturn_init(&turn, 1, SECOND);
 	for (size_t i = 0; i < N; i++)
 		ck_assert_ptr_nonnull(objects[i] = rt_alloc_of(kind, SIZE));
@@ -635,10 +631,8 @@ static void waiters_come(void)
 static void waiters_go(void)
 {
 	atomic_u32_store_release(&waiters.go, 1);
-	must(rt_blocking_enter());
 	for (unsigned i = 0; i < WAITERS; i++)
-		join_thread(waiters.thread[i]);
-	must(rt_blocking_leave());
+		join_beside(waiters.thread[i]);
 }
 
 TEST(a_thread_that_waits_gives_its_cache_to_an_idle_program)

@@ -497,7 +497,7 @@ static void guest_keeps(struct guest *g, void *(*fn)(void *))
 		must(rt_gc());
 	ck_assert(alive(g->job.hidden));
 	atomic_u32_store_release(&over, 1);
-	join(thread);
+	join_beside(thread);
 	ck_assert(g->job.kept);
 	ck_assert_uint_eq(warnings, 0);
 }
@@ -547,7 +547,7 @@ TEST(registers_have_the_format_of_the_stack_that_runs)
 	ck_assert_ptr_null(t.left.format);
 	must(rt_start_the_world(NULL));
 	atomic_u32_store_release(&over, 1);
-	join(thread);
+	join_beside(thread);
 	guest_done(&g);
 }
 
@@ -600,7 +600,7 @@ TEST(many_threads_run_on_stacks)
 		ck_assert(alive(g[i].job.hidden) && alive(g[i].hidden));
 	atomic_u32_store_release(&over, 1);
 	for (unsigned i = 0; i < MANY; i++) {
-		join(thread[i]);
+		join_beside(thread[i]);
 		guest_done(&g[i]);
 	}
 	ck_assert_uint_eq(warnings, 0);
@@ -682,7 +682,7 @@ TEST(a_root_callback_may_set_the_bounds_of_threads)
 			 RT_EPERM);
 	must(rt_start_the_world(NULL));
 	atomic_u32_store_release(&over, 1);
-	join(thread);
+	join_beside(thread);
 	fiber_free(&g.job.fiber);
 }
 
@@ -721,8 +721,8 @@ TEST(a_child_has_no_stacks_of_threads_that_are_gone)
 		process_end(ok);
 	}
 	atomic_u32_store_release(&over, 1);
-	join(thread);
-	join(other);
+	join_beside(thread);
+	join_beside(other);
 	ck_assert_uint_eq(stacks_count(), 2);
 	guest_done(&g);
 }

@@ -204,10 +204,8 @@ static void batch(unsigned n)
 	pthread_barrier_init(&together, NULL, n);
 	for (unsigned i = 0; i < n; i++)
 		t[i] = start_thread(allocate_and_exit, i % 2 ? NULL : t);
-	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
 	for (unsigned i = 0; i < n; i++)
-		join_thread(t[i]);
-	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
+		join_beside(t[i]);
 	pthread_barrier_destroy(&together);
 	ck_assert_uint_eq(atomic_u64_load_relaxed(&failed), 0);
 }
@@ -363,8 +361,7 @@ TEST(stacks_of_the_last_heap_are_forgotten)
 		ck_assert_uint_gt(heap_stats().stack_inuse, 0);
 		heap_live();
 		for (unsigned k = 0; k < 40; k += 2)
-			ck_assert_int_eq(
-			    rt_stack_free(stack[k], 2048u << k % 4), RT_OK);
+			must(rt_stack_free(stack[k], 2048u << k % 4));
 		heap_live();
 		ck_assert_int_eq(rt_fini(), RT_OK);
 	}

@@ -220,9 +220,7 @@ TEST(the_slowest_thread_is_named, .n = SINGLE)
 	ck_assert_uint_eq(s.longest.slowest, atomic_u32_load_relaxed(&late.id));
 	ck_assert_uint_ge(s.longest.stopping_ns, 1000000);
 	atomic_u32_store_release(&late.end, 1);
-	must(rt_blocking_enter());
-	join_thread(thread);
-	must(rt_blocking_leave());
+	join_beside(thread);
 }
 
 // ---- who may read ----
@@ -300,9 +298,7 @@ TEST(any_thread_reads_beside_stops)
 		}
 	}
 	atomic_u32_store_release(&reader.end, 1);
-	must(rt_blocking_enter());
-	join_thread(thread);
-	must(rt_blocking_leave());
+	join_beside(thread);
 	ck_assert_uint_eq(atomic_u32_load_relaxed(&reader.wrong), 0);
 	ck_assert_uint_eq(stops_for(RT_STOP_HOST).count, 2000);
 }

@@ -1,73 +1,22 @@
 // Sweeping beside the threads: what hosts see of it, which is nothing.
-#define RT_NO_INLINE_ALLOC
-#include <rt/rt.h>
+#include "test/whole/swept.h"
 
-#include "runtime/os/nanotime.h"
-#include "runtime/os/oscall.h"
-#include "runtime/world/gcstats.h"
 #include "gc/cycle/pacer.h"
 #include "gc/cycle/scavenger.h"
-#include "gc/cycle/swept.h"
 #include "gc/host/slices.h"
-#include "gc/host/supply.h"
 #include "runtime/pages/arena.h"
-#include "runtime/pages/hugepages.h"
 #include "runtime/spans/mheap.h"
-#include "test/harness/await.h"
-#include "test/harness/heap.h"
+#include "runtime/world/gcstats.h"
 #include "test/harness/kind.h"
 
-#define MIB (UINT64_C(1) << 20)
-
-enum {
-	OBJECT = 8192,
-	PER_MIB = (1 << 20) / OBJECT,
-	PER_CHUNK = RT_CHUNK_SIZE / OBJECT,
-	MOST_MIB = 64,
-};
-
-static uintptr_t *table;
-
-static rt_config config(int mode, int threads)
-{
-	rt_config c = heap_config(HEAP_QUIET);
-
-	c.sweep = (uint8_t)mode;
-	c.gc_threads = threads;
-	return c;
-}
-
-static void begin(const rt_config *c)
-{
-	heap_start_exact(*c);
-	table = heap_table(MOST_MIB * PER_MIB, RT_ROOT_EXACT);
-}
-
-static void fill(size_t mib)
-{
-	for (size_t i = 0; i < mib * PER_MIB; i++)
-		if (!table[i])
-			table[i] = (uintptr_t)rt_alloc_noscan(OBJECT);
-}
-
-// drop drops all but the first keep_mib MiB.
-static void drop(size_t keep_mib)
-{
-	memset(table + keep_mib * PER_MIB, 0,
-	       (MOST_MIB - keep_mib) * PER_MIB * sizeof *table);
-}
-
-static void collect_only(void)
-{
-	supply_collect(proc_self(), ASK_FORCED);
-}
+enum { PER_CHUNK = RT_CHUNK_SIZE / OBJECT };
 
 // begin_unswept leaves a heap that no thread but the caller sweeps.
 static void begin_unswept(void)
 {
 	rt_config c = config(2, 0);
 
-	begin(&c);
+	begin_as(c);
 	fill(32);
 	drop(2);
 	collect_only();
@@ -270,7 +219,7 @@ TEST(the_heap_does_not_grow_while_something_is_unswept, .n = 2)
 		fill(32);
 	} else {
 		for (int i = 0; i < 7; i++)
-			table[i] = (uintptr_t)rt_alloc_noscan(4 * MIB);
+			objects[i] = rt_alloc_noscan(4 * MIB);
 	}
 	ck_assert_uint_eq(arena_used(), before);
 	heap_healthy();
@@ -299,12 +248,12 @@ TEST(growth_in_place_sweeps)
 	uint64_t left;
 
 	ck_assert_ptr_nonnull(obj);
-	table[0] = (uintptr_t)obj;
+	objects[0] = obj;
 	while (sweep_left() && swept_pay(1))
 		; // nothing is paid for
 	left = atomic_u64_load_relaxed(&sweep.left);
 	ck_assert(sweep_left());
-	table[0] = (uintptr_t)rt_realloc(RT_NOSCAN, obj, MIB + OBJECT);
+	objects[0] = rt_realloc(RT_NOSCAN, obj, MIB + OBJECT);
 	ck_assert_uint_ne(atomic_u64_load_relaxed(&sweep.left), left);
 	heap_healthy();
 }
@@ -321,12 +270,12 @@ static bool is_swept(const void *obj)
 TEST(a_large_object_is_swept_before_it_is_resized)
 {
 	must(rt_gc());
-	table[0] = (uintptr_t)rt_alloc_noscan(20 * MIB);
+	objects[0] = rt_alloc_noscan(20 * MIB);
 	collect_only();
-	ck_assert(!is_swept((void *)table[0]));
-	ck_assert_ptr_eq(rt_realloc(RT_NOSCAN, (void *)table[0], 10 * MIB),
-			 (void *)table[0]);
-	ck_assert(is_swept((void *)table[0]));
+	ck_assert(!is_swept(objects[0]));
+	ck_assert_ptr_eq(rt_realloc(RT_NOSCAN, objects[0], 10 * MIB),
+			 objects[0]);
+	ck_assert(is_swept(objects[0]));
 	heap_healthy();
 }
 
@@ -494,7 +443,7 @@ TEST(destructors_run_once_for_each_object, .n = 2)
 	dropped = 0;
 	must(rt_gc());
 	for (size_t i = 0; i < 4 * PER_MIB; i++)
-		table[i] = (uintptr_t)rt_alloc_kind(kind, OBJECT);
+		objects[i] = rt_alloc_kind(kind, OBJECT);
 	drop(1);
 	collect_only();
 	ck_assert(sweep_left());
@@ -566,18 +515,18 @@ TEST(destructors_run_beside_a_sweep, .n = 2)
 	int kind;
 
 	c.max_procs = 2;
-	begin(&c);
+	begin_as(c);
 	kind = kind_make(.name = "collecting", .layout = RT_LAYOUT_NONE,
 			 .flags = RT_KIND_DROP, .drop = drop_collecting);
 	for (size_t i = 0; i < DYING; i++) {
 		uint64_t *obj = rt_alloc_kind(kind, 32);
 
 		*obj = i;
-		table[i] = (uintptr_t)obj;
+		objects[i] = obj;
 	}
 	for (size_t part = 0; part < 4; part++) {
 		for (size_t i = part; i < DYING; i += 4)
-			table[i] = 0;
+			objects[i] = 0;
 		collect_only();
 		rt_run_finalizers(DYING / 8);
 	}
@@ -591,388 +540,12 @@ TEST(destructors_run_beside_a_sweep, .n = 2)
 	must(rt_fini());
 }
 
-// ---- the same collections ----
-
-GROUP(alike, .timeout = 120);
-
-static uint64_t goal(void)
-{
-	return heap_metric("/gc/heap/goal:bytes");
-}
-
-static const struct rule {
-	int percent;
-	int64_t limit;
-	size_t max; // hard limit
-} rules[] = {
-    {100, INT64_MAX, 0},       {100, 80 << 20, 0},	   {100, 50 << 20, 0},
-    {1000, 80 << 20, 0},       {-1, 80 << 20, 0},	   {-1, 50 << 20, 0},
-    {-1, INT64_MAX, 40 << 20}, {1000, 80 << 20, 40 << 20},
-};
-
-struct finding {
-	uint64_t goal, held;
-};
-
-// find returns what is known of a heap that dropped 30 of 32 MiB.
-static struct finding find(int mode, const struct rule *r)
-{
-	rt_config c = config(mode, 0);
-	struct finding found;
-	uint64_t at_first;
-
-	c.gc_percent = 100;
-	c.heap_min = 1 << 20;
-	c.memory_limit = r->limit;
-	begin(&c);
-	must(rt_set_gc_percent(HEAP_QUIET, NULL));
-	fill(32);
-	drop(2);
-	must(rt_set_gc_percent(r->percent, NULL));
-	must(rt_set_heap_max(r->max, NULL));
-	collect_only();
-	ck_assert(sweep_left() == (mode != 0));
-	at_first = goal();
-	ck_assert_uint_gt(at_first, 2 * MIB);
-	slices_rest(rt_thread_tls);
-	found = (struct finding){goal(), pacer.found.held};
-	ck_assert_uint_le(at_first, found.goal);
-	heap_healthy();
-	must(rt_fini());
-	free(table);
-	return found;
-}
-
-// Once all is swept, the goal is what a sweep in the stop would have made it.
-// Until then it is at most that.
-TEST(the_goal_is_that_of_a_sweep_in_the_stop, .n = RT_ARRAY_LEN(rules))
-{
-	struct finding beside = find(2, &rules[_i]);
-	struct finding in_stop = find(0, &rules[_i]);
-
-	ck_assert_uint_eq(beside.goal, in_stop.goal);
-	ck_assert_uint_eq(beside.held, in_stop.held);
-}
-
-static uint64_t cycles(void)
-{
-	return heap_metric("/gc/cycles/total:gc-cycles");
-}
-
-// A goal that is lower because the dead are not swept collects nothing: the
-// rest is swept, and then the goal is tested again.
-TEST(a_goal_that_is_not_final_collects_nothing)
-{
-	rt_config c = config(2, 0);
-	uint64_t at_first, before;
-
-	c.memory_limit = 50 * MIB;
-	begin(&c);
-	fill(32);
-	drop(2);
-	collect_only();
-	at_first = goal();
-	before = cycles();
-	ck_assert_uint_gt(at_first, 8 * MIB);
-	while (gauge_load(&gauges.heap_live) <= at_first)
-		ck_assert_ptr_nonnull(rt_alloc_noscan(2 * MIB));
-	ck_assert_ptr_nonnull(rt_alloc_noscan(2 * MIB));
-	ck_assert(swept_over());
-	ck_assert_uint_gt(goal(), at_first);
-	ck_assert_uint_eq(cycles(), before);
-	heap_healthy();
-	must(rt_fini());
-}
-
-// ---- huge pages ----
-
-static uint32_t stretches(void)
-{
-	return hugepages.range[0].nstretches;
-}
-
-// begin_huge leaves 32 MiB unswept, of which 16 are alive.
-static void begin_huge(rt_config c)
-{
-	c.huge_pages = 1;
-	begin(&c);
-	fill(32);
-	drop(16);
-	collect_only();
-}
-
-// Huge pages are chosen when all is swept, and not where most was dead.  They
-// are advised soon after, even if a refill has swept the last chunk.
-TEST(huge_pages_follow_the_sweep, .n = 2)
-{
-	begin_huge(config(2, 0));
-	ck_assert(sweep_left());
-	ck_assert_uint_eq(stretches(), 0);
-	ck_assert_uint_eq(hugepages.range[0].nwanted, 0);
-	if (_i == 0) {
-		slices_rest(rt_thread_tls);
-	} else {
-		while (swept_slice(proc_self()))
-			;
-		ck_assert_uint_eq(stretches(), 0);
-		ck_assert_ptr_nonnull(rt_alloc_noscan(4000));
-	}
-	ck_assert_uint_eq(stretches(), 1);
-	ck_assert_uint_eq(hugepages.range[0].nwanted, 0);
-	heap_healthy();
-	must(rt_fini());
-}
-
-// A thread of the host leaves that to the background thread, once.
-TEST(the_librarys_thread_is_told_of_huge_pages)
-{
-	begin_huge(config(2, 0));
-	atomic_u32_store_relaxed(&scavenger.runs, 1);
-	slices_rest(rt_thread_tls);
-	ck_assert(!swept_unfinished());
-	ck_assert_ptr_nonnull(rt_alloc_noscan(4000));
-	ck_assert_uint_eq(stretches(), 0);
-	atomic_u32_store_relaxed(&scavenger.runs, 0);
-	ck_assert(!swept_pass_advice());
-	ck_assert(swept_take_advice());
-	ck_assert(!swept_take_advice());
-	heap_healthy();
-	must(rt_fini());
-}
-
-static bool has_stretch(void)
-{
-	bool has;
-
-	mutex_lock(&hugepages.lock);
-	has = stretches() != 0;
-	mutex_unlock(&hugepages.lock);
-	return has;
-}
-
-static void await_stretch(void)
-{
-	uint64_t end = nanotime() + AWAIT_SECONDS * UINT64_C(1000000000);
-
-	must(rt_blocking_enter());
-	while (!has_stretch()) {
-		ck_assert_msg(nanotime() < end, "no huge page is advised");
-		oscall_yield();
-	}
-	must(rt_blocking_leave());
-}
-
-// The background thread advises if it has swept and there is no helper.
-TEST(the_librarys_thread_advises)
-{
-	rt_config c = config(2, 1);
-
-	c.max_procs = 1;
-	begin_huge(c);
-	await_stretch();
-	heap_healthy();
-	must(rt_fini());
-}
-
-// It is woken for that, even if there was nothing to sweep beside the threads.
-TEST(the_librarys_thread_is_woken_to_advise)
-{
-	rt_config c = config(0, 1);
-
-	c.max_procs = 1;
-	c.populate = 2;
-	c.huge_pages = 1;
-	begin(&c);
-	fill(64);
-	ck_assert_uint_eq(atomic_u32_load_relaxed(&scavenger.runs), 1);
-	drop(32);
-	collect_only();
-	await_stretch();
-	heap_healthy();
-	must(rt_fini());
-}
-
-// ---- the same courses ----
-
-struct course {
-	uint64_t cycles, sys;
-};
-
-// run allocates and drops in the same way each time.
-static struct course run(rt_config c)
-{
-	struct course course;
-	uint32_t seed = 1;
-
-	c.gc_percent = 100;
-	c.heap_min = 1 << 20;
-	c.heap_headroom = 1 << 20;
-	begin(&c);
-	for (int i = 0; i < 200000; i++) {
-		size_t slot = (seed = seed * 1103515245 + 12345) >> 8;
-		size_t size = 16u << (seed >> 8) % 10;
-
-		if (i % 1000 == 0)
-			size = 200000;
-		table[slot % 3000] = (uintptr_t)rt_alloc_noscan(size);
-	}
-	course.cycles = cycles();
-	course.sys = heap_stats().heap_sys;
-	heap_healthy();
-	must(rt_fini());
-	free(table);
-	return course;
-}
-
-// Wherever a program sweeps, it collects as often and uses as much memory.
-// Which slots are free when it allocates is not the same.
-TEST(a_program_collects_as_often, .n = 2)
-{
-	struct course in_stop = run(config(0, 0));
-	struct course beside = run(config(2, _i));
-	uint64_t some = in_stop.cycles / 10; // of about 70
-
-	ck_assert_uint_gt(in_stop.cycles, 20);
-	ck_assert_uint_ge(beside.cycles + some, in_stop.cycles);
-	ck_assert_uint_le(beside.cycles, in_stop.cycles + some);
-	ck_assert_uint_le(beside.sys, in_stop.sys + 4 * MIB);
-}
-
-// ---- the end of memory ----
-
-// none_for_memory tells whether no collection ran because memory was short.
-static bool none_for_memory(void)
-{
-	uint64_t last = heap_metric("/gc/cycles/total:gc-cycles"), n = 0;
-	rt_cycle c;
-
-	for (uint64_t i = 1; i <= last; i++)
-		n +=
-		    rt_read_cycle(i, &c) == RT_OK && c.cause == RT_CAUSE_MEMORY;
-	return n == 0;
-}
-
-// An allocation sweeps before it is refused, and before it collects.
-TEST(no_allocation_is_refused_while_garbage_is_left)
-{
-	rt_config c = config(2, 0);
-
-	c.max_heap = MOST_MIB * MIB;
-	begin(&c);
-	for (int round = 0; round < 40; round++) {
-		size_t mib = 4 + 4 * (round % 12);
-
-		collect_only();
-		ck_assert(round == 0 || sweep_left());
-		ck_assert_ptr_nonnull(rt_alloc_noscan(mib * MIB));
-		for (size_t i = 0; i < 8 * PER_MIB; i++)
-			ck_assert_ptr_nonnull(rt_alloc_noscan(OBJECT - i % 4));
-	}
-	ck_assert(none_for_memory());
-	heap_healthy();
-	must(rt_fini());
-}
-
-// begin_full leaves a heap that cannot grow, almost full of what is unswept.
-static void begin_full(void)
-{
-	rt_config c = config(2, 0);
-
-	c.max_heap = MOST_MIB * MIB;
-	begin(&c);
-	fill(56);
-	drop(0);
-	collect_only();
-	ck_assert(sweep_left());
-}
-
-// An object gets its guard if sweeping finds room for both.
-TEST(a_guarded_object_sweeps)
-{
-	rt_config c = config(2, 0);
-	void *obj;
-
-	c.max_heap = MOST_MIB * MIB;
-	c.guard_large = 1;
-	begin(&c);
-	ck_assert_ptr_nonnull(rt_alloc_noscan(40 * MIB));
-	collect_only();
-	ck_assert(sweep_left());
-	obj = rt_alloc_noscan(30 * MIB + 1);
-	ck_assert_ptr_nonnull(obj);
-	ck_assert_uint_eq(rt_size(obj), 30 * MIB + 1); // as guarded ones have
-	ck_assert(none_for_memory());
-	heap_healthy();
-	must(rt_fini());
-}
-
-// A stretch in which nothing may collect gets the memory of the dead as well,
-// if the heap cannot grow.
-TEST(a_stretch_sweeps_if_the_heap_cannot_grow, .n = 3)
-{
-	void *stack = NULL;
-
-	begin_full();
-	rt_nogc_enter();
-	if (_i == 0)
-		ck_assert_ptr_nonnull(rt_alloc_noscan(40 * MIB));
-	else if (_i == 1)
-		for (size_t i = 0; i < 40 * PER_MIB; i++)
-			ck_assert_ptr_nonnull(rt_alloc_noscan(OBJECT));
-	else
-		ck_assert_ptr_nonnull(stack = rt_stack_alloc(32 * MIB));
-	ck_assert_ptr_null(rt_alloc_noscan(40 * MIB));
-	if (stack)
-		must(rt_stack_free(stack, 32 * MIB));
-	must(rt_nogc_leave());
-	heap_healthy();
-	must(rt_fini());
-}
-
-static void *take_turns(void *arg)
-{
-	uintptr_t refused = 0;
-
-	(void)arg;
-	must(rt_thread_attach(RT_THREAD_EXACT));
-	for (size_t i = 0; i < 300 / HEAP_CUT; i++) {
-		collect_only();
-		refused += rt_alloc_noscan((1 + i % 3) * 4 * MIB) == NULL;
-	}
-	must(rt_thread_detach());
-	return (void *)refused;
-}
-
-// Nor is it if another thread takes what this one has swept.
-TEST(no_thread_of_two_is_refused_while_garbage_is_left, .n = 2)
-{
-	rt_config c = config(2, _i);
-	pthread_t other;
-
-	c.max_heap = MOST_MIB * MIB;
-	c.max_procs = 2;
-	begin(&c);
-	must(rt_blocking_enter());
-	other = start_thread(take_turns, NULL);
-	ck_assert_ptr_null(run_thread(take_turns, NULL));
-	ck_assert_ptr_null(join_thread(other));
-	must(rt_blocking_leave());
-	ck_assert(none_for_memory());
-	heap_healthy();
-	must(rt_fini());
-}
-
 // ---- the background thread ----
 
 static void await_swept(void)
 {
-	uint64_t end = nanotime() + AWAIT_SECONDS * UINT64_C(1000000000);
-
 	must(rt_blocking_enter());
-	while (!swept_over()) {
-		ck_assert_msg(nanotime() < end, "nothing sweeps");
-		oscall_yield();
-	}
+	await_that(swept_over, "nothing sweeps");
 	must(rt_blocking_leave());
 }
 
@@ -983,7 +556,7 @@ TEST(the_librarys_thread_sweeps_for_a_host_that_waits)
 	rt_config c = config(2, 1);
 
 	c.max_procs = 2;
-	begin(&c);
+	begin_as(c);
 	fill(32);
 	drop(1);
 	collect_only();
@@ -992,12 +565,16 @@ TEST(the_librarys_thread_sweeps_for_a_host_that_waits)
 	must(rt_fini());
 }
 
+static bool is_released(void)
+{
+	return gauge_load(&gauges.mapped_ready) <= 40 * MIB;
+}
+
 // What a sweep beside the threads frees goes back to the system after it,
 // without another collection.  No idle pass helps, which releases pages of
 // every generation.
 TEST(what_was_dropped_is_released_without_a_second_collection)
 {
-	uint64_t end = nanotime() + AWAIT_SECONDS * UINT64_C(1000000000);
 	rt_config c = config(2, 1);
 
 	c.max_procs = 2;
@@ -1005,15 +582,12 @@ TEST(what_was_dropped_is_released_without_a_second_collection)
 	c.idle_s = 0;
 	c.gc_percent = 100;
 	c.heap_min = c.heap_headroom = 1 << 20;
-	begin(&c);
+	begin_as(c);
 	fill(64);
 	drop(6);
 	collect_only();
 	must(rt_blocking_enter());
-	while (gauge_load(&gauges.mapped_ready) > 40 * MIB) {
-		ck_assert_msg(nanotime() < end, "nothing is released");
-		oscall_yield();
-	}
+	await_that(is_released, "nothing is released");
 	must(rt_blocking_leave());
 	heap_healthy();
 	ck_assert_uint_eq(pacer.found.unswept, 0);
@@ -1054,7 +628,7 @@ TEST(a_short_sweep_is_in_the_stop)
 	rt_config c = config(1, 0);
 	uint64_t n;
 
-	begin(&c);
+	begin_as(c);
 	fill(32);
 	drop(1);
 	must(rt_gc());

@@ -30,8 +30,7 @@ void start_as(rt_config c)
 {
 	ck_assert_int_eq(rt_set_warn_handler(keep_line, said), RT_OK);
 	heap_start_exact(c);
-	ck_assert_int_eq(rt_roots_add(root, root + ROOTS, RT_ROOT_EXACT),
-			 RT_OK);
+	must(rt_roots_add(root, root + ROOTS, RT_ROOT_EXACT));
 }
 
 void start(void)

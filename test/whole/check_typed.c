@@ -37,9 +37,7 @@ static void begin(rt_config c)
 {
 	memset(roots, 0, sizeof roots);
 	heap_start_exact(c);
-	ck_assert_int_eq(
-	    rt_roots_add(roots, roots + RT_ARRAY_LEN(roots), RT_ROOT_EXACT),
-	    RT_OK);
+	must(rt_roots_add(roots, roots + RT_ARRAY_LEN(roots), RT_ROOT_EXACT));
 }
 
 // ---- the contract, line by line ----
@@ -819,8 +817,7 @@ TEST(neighbours_of_two_threads_have_their_own_bits, .n = 2)
 	c.gc_threads = 2;
 	begin(c);
 	memset(lists, 0, sizeof lists);
-	ck_assert_int_eq(rt_roots_add(lists, lists + THREADS, RT_ROOT_EXACT),
-			 RT_OK);
+	must(rt_roots_add(lists, lists + THREADS, RT_ROOT_EXACT));
 	rt_blocking_enter();
 	for (int i = 0; i < THREADS; i++)
 		thread[i] = start_thread(build_lists, &lists[i]);

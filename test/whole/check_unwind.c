@@ -75,8 +75,7 @@ static struct frame inner_told, outer_told; // copies; the frames are gone
 static void frame_begin(struct frame *f)
 {
 	memset(f, 0, sizeof *f);
-	ck_assert_int_eq(rt_roots_add(f->slot, f->slot + 8, RT_ROOT_WORDS),
-			 RT_OK);
+	must(rt_roots_add(f->slot, f->slot + 8, RT_ROOT_WORDS));
 }
 
 static void frame_end(struct frame *f)

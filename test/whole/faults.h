@@ -90,13 +90,25 @@ unsigned act_gc(void);
 void check_mark(void);
 void check_helpers(void);
 
-// act_scavenger makes the scavenger, as far as it may, and makes it release
-// what is free.  scavenger_runs tells whether it exists.
-unsigned act_scavenger(void);
-bool scavenger_runs(void);
+unsigned act_large(void);
 
+// Those of faults_beside.c.  scavenger_runs tells whether the scavenger exists.
 // leave_unswept collects, and leaves sweeping to the threads.
+bool scavenger_runs(void);
 void leave_unswept(void);
+void prepare_release(void);
+unsigned act_release(void);
+void check_release(void);
+void prepare_huge_pages(void);
+unsigned act_huge_pages(void);
+unsigned act_limit(void);
+unsigned act_scavenger(void);
+void check_scavenger(void);
+unsigned act_ahead(void);
+void check_ahead(void);
+unsigned act_periodic(void);
+unsigned act_sweep(void);
+void check_sweep(void);
 
 // Those of faults_objects.c.
 unsigned act_handles(void);

@@ -5,14 +5,8 @@
 #include "test/whole/faults.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <malloc.h>
 #include <pthread.h>
 #include <sched.h>
-#include <signal.h>
-#include <stdio.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <ucontext.h>
 #include <unistd.h>
@@ -20,23 +14,12 @@
 #include "gc/mark/crew.h"
 #include "gc/mark/sites.h"
 #include "gc/mark/work.h"
-#include "gc/cycle/scavenger.h"
-#include "runtime/spans/populate.h"
-#include "gc/cycle/scavturn.h"
-#include "gc/cycle/swept.h"
-#include "gc/host/slices.h"
-#include "gc/host/supply.h"
-#include "runtime/pages/hugepages.h"
-#include "runtime/spans/mcache.h"
-#include "runtime/os/oscall.h"
-#include "runtime/os/persistent.h"
-#include "runtime/os/settings.h"
 #include "runtime/base/sizeclass.h"
-#include "runtime/os/sysmem.h"
-#include "runtime/os/throw.h"
+#include "runtime/os/oscall.h"
+#include "runtime/os/settings.h"
+#include "runtime/spans/mcache.h"
 #include "test/harness/await.h"
-#include "test/harness/callsite.h"
-#include "test/harness/death.h"
+#include "test/harness/kind.h"
 
 static unsigned act_init(void)
 {
@@ -65,7 +48,7 @@ static unsigned act_classes(void)
 	return failed;
 }
 
-static unsigned act_large(void)
+unsigned act_large(void)
 {
 	unsigned failed = 0;
 
@@ -350,264 +333,6 @@ static unsigned act_stats(void)
 	return 0;
 }
 
-static void prepare_release(void)
-{
-	for (unsigned i = 0; i < 20; i++)
-		keep(rt_alloc_noscan(1 << 20));
-	for (unsigned i = 0; i < 20; i += 2)
-		kept[i] = NULL;
-}
-
-static unsigned act_release(void)
-{
-	require(rt_free_os_memory() == RT_OK, "free_os_memory");
-	return 0;
-}
-
-static void check_release(void)
-{
-	rt_memstats m;
-
-	require(rt_free_os_memory() == RT_OK, "free_os_memory");
-	require(rt_read_memstats(&m) == RT_OK, "exact statistics");
-	require(m.heap_released == m.heap_idle, "memory is not released");
-	require(m.heap_objects == 10, "an object is lost");
-}
-
-static unsigned make_garbage(unsigned mib)
-{
-	unsigned failed = 0;
-
-	for (unsigned i = 0; i < mib; i++)
-		failed += !rt_alloc_noscan_uninit(1 << 20);
-	act_gc();
-	return failed;
-}
-
-// may_release tells whether the trial leaves pages a way back to the system.
-static bool may_release(void)
-{
-	return trial.kind != OSCALL_RELEASE && trial.mode != NO_WAY_BACK;
-}
-
-// free_pages returns the bytes of free pages that are not released.
-static uint64_t free_pages(void)
-{
-	rt_memstats m;
-
-	require(rt_read_memstats_live(&m) == RT_OK, "live statistics");
-	return m.heap_idle - m.heap_released;
-}
-
-// The memory limit is 4 MiB below what is mapped, so that much is released, if
-// there are so many free pages.
-static unsigned act_limit(void)
-{
-	unsigned failed = make_garbage(8);
-	uint64_t limit =
-	    base_sub_sat(gauge_load(&gauges.mapped_ready), 4 << 20);
-	int64_t old;
-
-	require(rt_set_memory_limit((int64_t)limit, &old) == RT_OK, "limit");
-	failed += !rt_alloc_noscan_uninit(1 << 20);
-	if (failed == 0 && may_release())
-		require(gauge_load(&gauges.mapped_ready) <= limit ||
-			    free_pages() == 0,
-			"the memory limit is passed");
-	require(rt_set_memory_limit(old, NULL) == RT_OK, "no limit");
-	return failed;
-}
-
-bool scavenger_runs(void)
-{
-	return atomic_u32_load_relaxed(&scavenger.runs) != 0;
-}
-
-// await_released ends each pause of the scavenger as soon as it begins: without
-// a clock, a wake does that.  Otherwise a clock that was refused before may
-// have made it long.
-static void await_released(void)
-{
-	enum { NAP_NS = 100000, NAPS = AWAIT_SECONDS * 10000 };
-
-	fault_fail(OSCALL_CLOCK, 1, UINT64_MAX, EINVAL);
-	for (unsigned i = 0; free_pages() >= 1 << 20; i++) {
-		require(i < NAPS, "nothing is released");
-		note_wake(&scavenger.pause);
-		sleep_ns(NAP_NS);
-	}
-	fault_fail(OSCALL_CLOCK, 1, 0, 0);
-}
-
-// take_idle_turns does what the scavenger does for an idle program, which this
-// one never is.
-static void take_idle_turns(void)
-{
-	enum { TURNS = 1000 };
-	const uint64_t second = 1000000000;
-	struct scavturn turn;
-	unsigned i = 0;
-
-	scavturn_init(&turn, 1, second);
-	while (scavturn_run(&turn, proc_self(), 100 * second).sleep ==
-	       SCAVTURN_PAUSE)
-		require(++i < TURNS, "the turns do not end");
-	require(turn.idle, "the program counts as active");
-}
-
-// A scavenger that may release pages does, whatever else it is refused.  A
-// trial that refuses clocks is left alone until its calls are granted again.
-unsigned act_scavenger(void)
-{
-	unsigned failed = make_garbage(6);
-
-	if (scavenger_runs() && may_release() && trial.kind != OSCALL_CLOCK)
-		await_released();
-	take_idle_turns();
-	return failed;
-}
-
-// act_ahead does what the background thread does for threads that take much
-// memory, which these do not.
-static unsigned act_ahead(void)
-{
-	struct populate_pass pass = populate_begin();
-	unsigned failed = !mheap_extend(proc_self(), 1);
-
-	// The heap no longer asks a system that has refused.
-	atomic_u32_store_relaxed(&mheap.populate, 1);
-	while (!pass.over)
-		populate_range(proc_self(), &pass);
-	failed += atomic_u32_load_relaxed(&mheap.populate) == 0;
-	return failed + act_large();
-}
-
-// check_ahead requires that all that is free has memory.
-static void check_ahead(void)
-{
-	struct populate_pass pass = populate_begin();
-
-	atomic_u32_store_relaxed(&mheap.populate, 1);
-	while (!pass.over)
-		populate_range(proc_self(), &pass);
-	// Old kernels always refuse.
-	require(atomic_u32_load_relaxed(&mheap.populate) == 0 ||
-		    pagealloc_count_scavenged(&mheap.pages) == 0,
-		"pages have no memory");
-}
-
-static void check_scavenger(void)
-{
-	require(act_scavenger() == 0, "refused though granted again");
-	require(scavenger_runs(), "no scavenger");
-	require(make_garbage(6) == 0, "no garbage");
-	await_released();
-}
-
-// act_periodic collects as the background thread does, which does not exist.
-// Without a clock nothing is due, and what the thread does then is to look
-// again after a period at most.
-static unsigned act_periodic(void)
-{
-	enum { PERIOD_S = 255 };
-	static const atomic_u32 never;
-	const uint64_t period = PERIOD_S * UINT64_C(1000000000);
-	struct periodic s = {.since = 0};
-	uint8_t usual = settings()->gc_period_s;
-	bool collected;
-
-	require(!scavenger_runs(), "another thread collects");
-	settings_present.gc_period_s = PERIOD_S;
-	require(rt_set_gc_percent(100, NULL) == RT_OK, "percent");
-	slices_rest(rt_thread_tls);
-	require(periodic_left(&s, nanotime()) <= period, "it begins late");
-	fault_advance_clock(period);
-	collected = periodic_collect(&s, proc_self(), &never);
-	require(periodic_left(&s, nanotime()) <= period, "it is due late");
-	require(rt_set_gc_percent(-1, NULL) == RT_OK, "percent");
-	settings_present.gc_period_s = usual;
-	return !collected;
-}
-
-void leave_unswept(void)
-{
-	uint8_t usual = settings()->sweep;
-
-	settings_present.sweep = 2;
-	supply_collect(proc_self(), ASK_FORCED);
-	settings_present.sweep = usual;
-}
-
-static unsigned make_unswept(void)
-{
-	unsigned failed = 0;
-
-	for (unsigned i = 0; i < 4; i++)
-		failed += !rt_alloc_noscan_uninit(1 << 20);
-	leave_unswept();
-	return failed;
-}
-
-// read_unswept reads in a stop, which sweeps.
-static unsigned read_unswept(void)
-{
-	unsigned failed = make_unswept();
-	rt_memstats m;
-
-	require(rt_stop_the_world(RT_STOP_HOST) == RT_OK, "stop");
-	require(rt_read_memstats(&m) == RT_OK, "read");
-	require(rt_start_the_world(NULL) == RT_OK, "start");
-	return failed;
-}
-
-// The program sweeps alone, also in a stop, as the background thread does, and
-// when its thread first uses a kind.  Then it sweeps beside the background
-// thread, which it may get.
-static unsigned act_sweep(void)
-{
-	int usual = settings()->gc_threads;
-	unsigned failed;
-	bool swept_some;
-
-	settings_present.gc_threads = 0;
-	failed = read_unswept();
-	failed += make_unswept();
-	// The background thread itself may come after the trial.
-	swept_some = swept_slice_down(proc_self());
-	require(swept_some || scavenger_runs() || trial.kind != OSCALL_CLOCK,
-		"nothing was left");
-	failed += make_unswept() + act_kinds();
-	failed += make_unswept() + act_large();
-	settings_present.gc_threads = usual;
-	failed += make_unswept() + act_large();
-	act_gc();
-	return failed;
-}
-
-static void check_sweep(void)
-{
-	require(make_unswept() == 0, "no garbage");
-	require(scavenger_runs(), "no thread sweeps");
-	require(live() == 0, "an object is left");
-}
-
-// Chunks are full of live objects, and then a part of them is released.
-static void prepare_huge_pages(void)
-{
-	for (unsigned i = 0; i < 20; i++)
-		keep(rt_alloc_noscan(1 << 20));
-	require(rt_gc() == RT_OK, "gc");
-}
-
-static unsigned act_huge_pages(void)
-{
-	while (hugepages_provide(true))
-		;
-	for (unsigned i = 0; i < 20; i += 2)
-		kept[i] = NULL;
-	return act_release();
-}
-
 static unsigned act_stacks(void)
 {
 	void *stack[10];
@@ -796,23 +521,14 @@ static unsigned act_drops(void)
 	return failed;
 }
 
-static void forget(rt_tracer *t, void *obj, size_t size, void *arg)
-{
-	(void)t, (void)obj, (void)size, (void)arg;
-}
-
 enum { FORGOTTEN = 300 };
 
 // Tables of tracecheck that are refused make the report shorter.
 static void prepare_forgotten(void)
 {
-	rt_kind_desc d;
-	void **p;
+	int kind = kind_make(.layout = RT_LAYOUT_TRACE, .trace = trace_nothing);
+	void **p = rt_alloc_kind(kind, FORGOTTEN * sizeof *p);
 
-	rt_kind_desc_init(&d);
-	d.layout = RT_LAYOUT_TRACE;
-	d.trace = forget;
-	p = rt_alloc_kind(rt_kind_register(&d), FORGOTTEN * sizeof *p);
 	require(p != NULL, "an object");
 	keep(p);
 	for (unsigned i = 0; i < FORGOTTEN; i++)

@@ -12,8 +12,7 @@ extern void *root[ROOTS];
 static inline void start(rt_config c)
 {
 	heap_start_exact(c);
-	ck_assert_int_eq(rt_roots_add(root, root + ROOTS, RT_ROOT_EXACT),
-			 RT_OK);
+	must(rt_roots_add(root, root + ROOTS, RT_ROOT_EXACT));
 }
 
 static inline void setup(void)

@@ -314,8 +314,7 @@ static void run_shape(rt_config c, unsigned shape, int number)
 	s->d.number = number;
 	kind = rt_kind_register(&s->d);
 	ck_assert_int_gt(kind, 0);
-	ck_assert_int_eq(rt_roots_add(roots, roots + ROOTS, RT_ROOT_EXACT),
-			 RT_OK);
+	must(rt_roots_add(roots, roots + ROOTS, RT_ROOT_EXACT));
 	for (unsigned i = 0; i < OBJECTS; i++)
 		node_make(&graph[i], s, kind, &r);
 	for (unsigned i = 0; i < OBJECTS; i++)

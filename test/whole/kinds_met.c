@@ -99,8 +99,7 @@ static void start(void)
 	c.gc_percent = -1;
 	heap_start_exact(c);
 	set_types();
-	ck_assert_int_eq(rt_roots_add(root, root + OBJECTS, RT_ROOT_EXACT),
-			 RT_OK);
+	must(rt_roots_add(root, root + OBJECTS, RT_ROOT_EXACT));
 }
 
 // fill makes objects of random types, so that a type is seldom met again, or in

@@ -31,8 +31,7 @@ static inline void begin_with(size_t max_heap, int percent)
 	if (c.sweep != 0)
 		c.gc_threads = 0;
 	heap_start_exact(c);
-	ck_assert_int_eq(rt_roots_add(roots, roots + NROOTS, RT_ROOT_EXACT),
-			 RT_OK);
+	must(rt_roots_add(roots, roots + NROOTS, RT_ROOT_EXACT));
 	ck_assert_int_eq(rt_roots_add(&list, &list + 1, RT_ROOT_EXACT), RT_OK);
 }
 

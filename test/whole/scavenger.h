@@ -1,40 +1,11 @@
-// scavenger.h - a heap of which a test frees as many MiB as it likes.
+// scavenger.h - what tests of the library's thread share.
 #ifndef TEST_WHOLE_SCAVENGER_H
 #define TEST_WHOLE_SCAVENGER_H
 
 #include "gc/cycle/scavenger.h"
 #include "test/harness/fault.h"
-#include "test/harness/heap.h"
+#include "test/harness/mib.h"
 
-#define MIB (UINT64_C(1) << 20)
 #define SECOND UINT64_C(1000000000)
-
-enum {
-	OBJECT = 8192,
-	PER_MIB = (1 << 20) / OBJECT,
-	MOST_MIB = 64,
-};
-
-static void **objects;
-
-static inline void begin_as(rt_config c)
-{
-	heap_start_exact(c);
-	objects = (void **)heap_table(MOST_MIB * PER_MIB, RT_ROOT_EXACT);
-}
-
-static inline void fill(size_t mib)
-{
-	for (size_t i = 0; i < mib * PER_MIB; i++)
-		if (!objects[i])
-			objects[i] = rt_alloc_noscan(OBJECT);
-}
-
-// drop drops all but the first MiB.
-static inline void drop(size_t keep_mib)
-{
-	memset(objects + keep_mib * PER_MIB, 0,
-	       (MOST_MIB - keep_mib) * PER_MIB * sizeof *objects);
-}
 
 #endif

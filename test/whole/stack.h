@@ -33,12 +33,4 @@ static inline rt_stack *fiber_register(struct fiber *f, unsigned flags)
 	return s;
 }
 
-// join ends a thread that a collection need not wait for.
-static inline void join(pthread_t thread)
-{
-	must(rt_blocking_enter());
-	join_thread(thread);
-	must(rt_blocking_leave());
-}
-
 #endif

@@ -106,7 +106,7 @@ TEST(fibers_migrate_between_threads)
 		thread[i] =
 		    start_thread(run_fibers, (void *)(uintptr_t)rng_next(&r));
 	for (unsigned i = 0; i < RUNNERS; i++)
-		join(thread[i]);
+		join_beside(thread[i]);
 	atomic_u32_store_release(&stop_migrating, 1);
 	for (unsigned i = 0; i < FIBERS; i++) {
 		fiber_resume(&migrants[i].fiber);
