@@ -70,7 +70,7 @@ static void init(void)
 
 // ---- the beginning ----
 
-GROUP(startup, .timeout = 30);
+GROUP(startup, .timeout = 120);
 
 TEST(init_touches_less_than_a_megabyte)
 {
