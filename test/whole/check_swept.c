@@ -542,10 +542,15 @@ TEST(destructors_run_beside_a_sweep, .n = 2)
 
 // ---- the background thread ----
 
+static bool all_is_swept(void)
+{
+	return swept_over();
+}
+
 static void await_swept(void)
 {
 	must(rt_blocking_enter());
-	await_that(swept_over, "nothing sweeps");
+	await_that(all_is_swept, "nothing sweeps");
 	must(rt_blocking_leave());
 }
 
