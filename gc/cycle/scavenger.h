@@ -3,7 +3,7 @@
 // Go: bgscavenge (mgcscavenge.go).
 //
 // The thread (libthread.h) is made by the first of these:
-//  - a collection leaves enough free pages, or its sweep for after the stop;
+//  - a collection leaves enough free pages, or does not sweep in its stop;
 //  - the heap has grown to as much, and there are to be periodic collections
 //    (periodic.h), which this thread runs after a turn;
 //  - the heap is large enough to get memory ahead of need (ahead.h).

@@ -57,7 +57,8 @@ void *supply_object(struct rt_mcache *mc, struct want *w);
 
 // supply_stack allocates a stack of n bytes, which must be as for stackalloc. t
 // must be the calling thread's, which may allocate.  Returns NULL as
-// supply_object does, or if a handler of the host has detached the thread.
+// supply_object does, or if a handler of the host has detached the thread or
+// has left it unable to allocate.
 void *supply_stack(struct rt_thread *t, size_t n);
 
 // supply_class returns the class of a small object of n bytes.  Unless classes

@@ -28,9 +28,9 @@ void visit_leave(const struct visit *v);
 struct visit visit_enter_swept(int reason);
 
 // visit_begin stops the world for the host until visit_end.  The calling thread
-// must be attached, outside a blocking region, and it allocates nothing
-// meanwhile.  visit_end ends the calling thread's own stop as visit_leave does,
-// even inside a walk, and fills *times.
+// must be attached, outside a blocking region, a no-GC stretch and a stop of
+// its own.  It cannot allocate meanwhile.  visit_end ends the calling thread's
+// own stop as visit_leave does, even inside a walk, and fills *times.
 void visit_begin(int reason);
 void visit_end(struct rt_stop_times *times);
 

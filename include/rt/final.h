@@ -155,8 +155,8 @@ typedef int rt_pick_fn(const void *obj, size_t size, void *arg);
  * RT_KIND_DROP_DEEP, objects to which only such an object refers may be gone:
  * if it was ready, or if there was a collection since the call began.  The same
  * holds when the thread exits in a destructor, and when a destructor leaves a
- * blocking region, a no-GC stretch or a stop open.  If a destructor leaves a
- * stop open, the call ends at once, and so does rt_run_finalizers.
+ * blocking region, a no-GC stretch or a stop open.  If a destructor leaves one
+ * of these three open, the call ends at once, and so does rt_run_finalizers.
  *
  * Returns RT_OK, or RT_EINVAL (not a kind with RT_KIND_DROP), RT_EBUSY
  * (destructors run already, on another thread or around this call; in the ready

@@ -275,15 +275,17 @@ RT_API int rt_set_oom_handler(rt_oom_fn *fn, void *arg);
  * fn runs inside a function of the library that a thread of the host has
  * called, with the world running and no lock held.  That function is one that
  * allocates or collects, rt_init, one that attaches a thread, adds roots or
- * registers a stack, or rt_read_memstats.  In the caller's own stop
- * rt_read_memstats leaves it to rt_start_the_world.  Its thread need not be the
- * one that caused the problem.  Threads of the library never call fn, unless
- * rt_config.gc_thread_start reads statistics.
+ * registers a stack, or rt_read_memstats.  In a stop of the caller,
+ * rt_read_memstats leaves it to the function that ends the stop, such as
+ * rt_start_the_world or rt_heap_walk, or to the end of the thread.  The thread
+ * need not be the one that caused the problem.  Threads of the library never
+ * call fn, unless rt_config.gc_thread_start reads statistics.
  *
  * In most cases the thread is attached and outside a blocking region.  Then fn
  * may call every function that such a thread may call.  But the thread is not
- * attached when rt_init or a function that attaches has failed, and it may be
- * unattached or inside a region when it reads statistics.  A function that fn
+ * attached when rt_init or a function that attaches has failed, nor in rt_init
+ * with rt_config.no_attach.  It may be unattached or inside a region when it
+ * reads statistics.  A function that fn
  * calls may call fn again.  fn must return, because only one thread at a time
  * tells what tracecheck found.  By default there is no handler; then the lines
  * of tracecheck are written to stderr.

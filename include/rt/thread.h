@@ -200,9 +200,10 @@ RT_API int rt_blocking_leave(void);
  * rt_call_blocking calls fn(arg) inside a blocking region and returns its
  * result, which must not be a heap pointer that the thread did not have before.
  * For a thread that is not attached, is inside a region already, or has stopped
- * the world, it just calls fn; so it does without a heap.  If fn is null, it
- * does nothing and returns NULL, whatever the state of the thread.  The same
- * holds inside a no-GC stretch.  arg may be NULL.
+ * the world, it just calls fn.  Without a heap it does the same.  If fn is
+ * null, it does nothing and returns NULL, whatever the state of the thread.
+ * Inside a no-GC stretch, too, it calls nothing and returns NULL.  arg may be
+ * NULL.
  *
  * fn may be left by a C++ exception, by pthread_exit or by a deferred
  * cancellation: that ends the region, as returning does.  Destructors and

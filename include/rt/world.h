@@ -45,11 +45,12 @@ typedef struct rt_stop_times {
 	uint32_t nthreads; /* threads that were attached then */
 	/* Number of the thread that was stopped last.  If no other thread had
 	 * to be waited for, it is the number of the stopper, or 0 if the
-	 * stopper is not attached or inside a blocking region.  An attached
-	 * thread keeps its number; after it has detached, another thread may
-	 * get it.  So a host can compare slowest with that of other stops, with
-	 * slowest of rt_cycle, and with the fourth number of the probe stop.
-	 * No function returns the number of a thread.  But a thread that stops
+	 * stopper is not attached or inside a blocking region; 0 is also the
+	 * number of the first thread.  An attached thread keeps its number;
+	 * after it has detached, another thread may get it.  So a host can
+	 * compare slowest with that of other stops, with slowest of rt_cycle,
+	 * and with the fourth number of the probe stop.  No function returns
+	 * the number of a thread.  But with gc_threads 0, a thread that stops
 	 * the world while all others are in blocking regions reads its own
 	 * here.  In gdb it is the id of the struct to which p of rt_thread
 	 * points. */

@@ -218,9 +218,9 @@ static const char *check_pages(uint64_t page, uint64_t npages)
 		   : NULL;
 }
 
-// set_spans and set_pagewords enter pages from up to `to` of a span that begins
-// at page and has this first pageword.  Their releases pair with the acquires
-// in arena_span and arena_pageword.
+// set_spans and set_pagewords enter the pages [from, to) of a span, counted
+// from its first page, which is page.  first is the pageword of that page.
+// Their releases pair with the acquires in arena_span and arena_pageword.
 RT_INLINE void set_spans(uint64_t page, uint64_t from, uint64_t to,
 			 struct mspan *s)
 {

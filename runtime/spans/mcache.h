@@ -267,8 +267,8 @@ RT_INLINE bool mcache_has_freed(struct rt_mcache *mc, struct mcache_slot *slot)
 void *mcache_take_freed(struct rt_mcache *mc, struct mcache_slot *slot,
 			bool uninit);
 
-// mcache_set_span puts a span, which must have a free slot, into a slot of the
-// mcache, which must have no span.
+// mcache_set_span puts a span into a slot of the mcache.  That slot must have
+// no span, and the span must have a free slot.
 void mcache_set_span(struct rt_mcache *mc, struct mcache_slot *slot,
 		     struct mspan *s);
 

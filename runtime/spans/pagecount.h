@@ -2,8 +2,9 @@
 //
 // Go: the statistics of allocSpan, freeSpanLocked (mheap.go).
 //
-// The three functions change all numbers that a page is part of: the gauges
-// of the heap (heapgauge.h) and the consistent statistics (heapstats.h).  No
+// The three functions change all numbers that a page is part of: the gauges of
+// the heap (heapgauge.h), those of stacks and of mapped memory (gauge.h,
+// sysmem.h), and the consistent statistics (heapstats.h).  No
 // thread can be stopped between the change of a page bit and the call, so the
 // numbers are exact in every stop.
 //

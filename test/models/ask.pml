@@ -12,7 +12,7 @@
 // sweeping.  The child of a fork has one thread, and so no steps to interleave:
 // what it finds is looked at in one step, on copies.
 //
-// There are three searches in one.  In the first, the library's thread sweeps,
+// There are three searches in one.  In the first, the background thread sweeps,
 // and leads without an ask, and two hosts ask, one of them twice.  In the
 // second, three hosts ask or exit without that, and one reads exactly, for which
 // it sweeps as well.  In the third, four hosts ask at any time, one of them
@@ -34,7 +34,7 @@
 // mutant LEADER_EXITS: a leader exits after a poll, and keeps the lead
 // mutant LEAD_KEPT: a thread that the child of a fork has lost still leads there
 // mutant REST_FIRST: a thread sweeps what is left before it asks
-// mutant UNASKED_BESIDE: the library's thread leads though another thread leads
+// mutant UNASKED_BESIDE: the background thread leads though another thread leads
 // mutant UNASKED_WAITS: it waits, as running, for the right to stop the world
 // mutant UNASKED_KEEPS: it gives up, and keeps the lead
 // mutant UNASKED_GIVES_UP: it gives up without looking at the queue
@@ -42,7 +42,7 @@
 // mutant UNASKED_DROPS: it ends its lead without looking at the queue
 
 #define HOSTS 4
-#define LIBRARY 4 // the library's thread, in running only
+#define LIBRARY 4 // the background thread, in running only
 #define READER 4  // that of a search without that thread
 #define NONE 255
 #define CHUNKS 2
@@ -360,7 +360,7 @@ gone:
 	running[me] = false
 }
 
-// The collection of the library's thread, which leads and may stop the world.
+// The collection of the background thread, which leads and may stop the world.
 // It answers no ask.
 // C: cycle_begin_unasked, cycle_end, let_others
 // at: CYCLE_END, CYCLERECORD_PUBLISH
@@ -383,7 +383,7 @@ inline collect_unasked(i)
 #endif
 }
 
-// The library's thread gives up the lead.
+// The background thread gives up the lead.
 // C: begin
 // at: PERIODIC_BEGIN
 inline give_up(i)
@@ -430,7 +430,7 @@ inline finish_sweep(took)
 	took = false
 }
 
-// The library's thread tries a few times.  While it runs, no sweep can begin.
+// The background thread tries a few times.  While it runs, no sweep can begin.
 // C: take_turn, periodic_collect, begin, stw_try_acquire
 // at: PERIODIC_COLLECT, PERIODIC_BEGIN, SCAVENGER_TAKE_TURN
 proctype Library(byte tries)

@@ -1,4 +1,4 @@
-// libthread.h - the library's own thread (gc/cycle/scavenger.h) as the tests of
+// libthread.h - the background thread (gc/cycle/scavenger.h) as the tests of
 // its protocols meet it: what makes it come, and what it does.
 #ifndef TEST_ORDER_LIBTHREAD_H
 #define TEST_ORDER_LIBTHREAD_H
@@ -39,7 +39,7 @@ static inline bool make_garbage(void)
 	return ok && rt_gc() == RT_OK;
 }
 
-// all_released tells whether less than a MiB is free.
+// all_released tells whether less than a MiB of free pages is not released.
 static inline bool all_released(void)
 {
 	rt_memstats m;
@@ -64,8 +64,8 @@ static inline bool it_sleeps(void)
 }
 
 // works_alone tells, in the child of a fork, whether the heap works without the
-// library's thread.  use makes a new one.  The sanitizers can make no thread in
-// a child.
+// background thread.  use makes a new one.  The sanitizers can make no thread
+// in a child.
 static inline bool works_alone(bool (*use)(void))
 {
 	return !runs() && rt_thread_attach(RT_THREAD_EXACT) == RT_OK &&

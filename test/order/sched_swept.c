@@ -349,7 +349,7 @@ GROUP(background, .setup = begin_background, .timeout = 2 * AWAIT_SECONDS);
 
 // While the background thread is between two chunks, the world can be stopped,
 // and forked; the other threads sweep on.
-TEST(the_librarys_thread_lets_a_stop_come, .n = 2)
+TEST(the_background_thread_lets_a_stop_come, .n = 2)
 {
 	rt_memstats m;
 
@@ -379,7 +379,7 @@ static void look_in_stop(void)
 
 // A slice of the background thread has several chunks.  A stop that comes waits
 // for the one that the thread is in, and for no other.
-TEST(a_stop_ends_a_slice_of_the_librarys_thread)
+TEST(a_stop_ends_a_slice_of_the_background_thread)
 {
 	uint32_t left;
 

@@ -250,7 +250,7 @@ static void await_swept(void)
 GROUP(library, .timeout = 120);
 
 // The background thread reads its clock at both ends of a slice of chunks.
-TEST(the_slices_of_the_librarys_thread_are_timed)
+TEST(the_slices_of_the_background_thread_are_timed)
 {
 	struct told before, after;
 	uint64_t slices;

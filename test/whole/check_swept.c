@@ -556,7 +556,7 @@ static void await_swept(void)
 
 GROUP(thread, .timeout = 120);
 
-TEST(the_librarys_thread_sweeps_for_a_host_that_waits)
+TEST(the_background_thread_sweeps_for_a_host_that_waits)
 {
 	rt_config c = config(2, 1);
 

@@ -1,4 +1,4 @@
-// scavenger.h - what tests of the library's thread share.
+// scavenger.h - what tests of the background thread share.
 #ifndef TEST_WHOLE_SCAVENGER_H
 #define TEST_WHOLE_SCAVENGER_H
 

@@ -17,7 +17,7 @@
 
 #include "runtime/base/base.h"
 
-#if TRAP_WORKS
+#if defined __x86_64__ && RT_PROBES
 
 static struct trap traps[TRAP_PLACES];
 static unsigned ntraps;
@@ -107,7 +107,6 @@ static const struct {
 struct operand {
 	int size; // of the value; below 0: it has a sign
 	bool address;
-	bool rip; // only said of a symbol, whose address needs nothing more
 	uint64_t sum;
 	int base, index; // registers, or -1
 	uint64_t scale;
@@ -119,7 +118,8 @@ static size_t word_length(const char *s)
 			 "0123456789_.$");
 }
 
-// take_register reads %NAME.  Returns -1 for rip.
+// take_register reads %NAME.  Returns -1 for rip, which only says of a symbol
+// that its address needs nothing more.
 static int take_register(const char **s)
 {
 	size_t n = word_length(*s + 1);
@@ -294,18 +294,30 @@ static void read_notes(void)
 	}
 }
 
+// may_write makes the page of some code writable, or not.  Returns false if the
+// system refuses that.
+static bool may_write(uintptr_t code, bool writable)
+{
+	return mprotect((void *)(code & ~(uintptr_t)4095), 4096,
+			PROT_READ | PROT_EXEC | (writable ? PROT_WRITE : 0)) ==
+	       0;
+}
+
 static void set(const struct trap *t)
 {
-	const uintptr_t page = t->at & ~(uintptr_t)4095;
 	unsigned char *nop = (unsigned char *)t->at;
 
 	ck_assert_uint_eq(*nop, 0x90);
-	ck_assert_int_eq(
-	    mprotect((void *)page, 4096, PROT_READ | PROT_WRITE | PROT_EXEC),
-	    0);
+	ck_assert(may_write(t->at, true));
 	*nop = 0xcc;
-	ck_assert_int_eq(mprotect((void *)page, 4096, PROT_READ | PROT_EXEC),
-			 0);
+	ck_assert(may_write(t->at, false));
+}
+
+bool trap_works(void)
+{
+	const uintptr_t code = (uintptr_t)&trap_works;
+
+	return may_write(code, true) && may_write(code, false);
 }
 
 unsigned trap_set(void)
@@ -343,6 +355,11 @@ uint64_t trap_passes(const char *name)
 }
 
 #else
+
+bool trap_works(void)
+{
+	return false;
+}
 
 unsigned trap_set(void)
 {

@@ -7,14 +7,8 @@
 #ifndef TEST_WHOLE_TRAP_H
 #define TEST_WHOLE_TRAP_H
 
+#include <stdbool.h>
 #include <stdint.h>
-
-// Whether breakpoints can be set.
-#if defined __x86_64__ && RT_PROBES
-#define TRAP_WORKS 1
-#else
-#define TRAP_WORKS 0
-#endif
 
 enum { TRAP_PLACES = 64, TRAP_ARGUMENTS = 5, TRAP_NAME = 24 };
 
@@ -30,6 +24,10 @@ struct trap {
 	unsigned n;	 // arguments
 	uint64_t argument[TRAP_ARGUMENTS];
 };
+
+// trap_works tells whether this build has probes that trap_set knows, and the
+// system lets a program write to its code.
+bool trap_works(void);
 
 // trap_set sets breakpoints at all probes of this program, and returns how many
 // places have one.  It fails the test if a note cannot be understood.
