@@ -285,10 +285,10 @@ RT_API int rt_set_oom_handler(rt_oom_fn *fn, void *arg);
  * may call every function that such a thread may call.  But the thread is not
  * attached when rt_init or a function that attaches has failed, nor in rt_init
  * with rt_config.no_attach.  It may be unattached or inside a region when it
- * reads statistics.  A function that fn
- * calls may call fn again.  fn must return, because only one thread at a time
- * tells what tracecheck found.  By default there is no handler; then the lines
- * of tracecheck are written to stderr.
+ * reads statistics.  A function that fn calls may call fn again.  fn must
+ * return, because only one thread at a time tells what tracecheck found.  By
+ * default there is no handler; then the lines of tracecheck are written to
+ * stderr.
  *
  * Returns 0, or RT_EBUSY (own stop).
  *

@@ -316,8 +316,12 @@ static void set(const struct trap *t)
 bool trap_works(void)
 {
 	const uintptr_t code = (uintptr_t)&trap_works;
+	volatile unsigned char *byte = (volatile unsigned char *)code;
 
-	return may_write(code, true) && may_write(code, false);
+	if (!may_write(code, true))
+		return false;
+	*byte = *byte; // a page that was written may not become code again
+	return may_write(code, false);
 }
 
 unsigned trap_set(void)
