@@ -100,6 +100,6 @@ bool periodic_collect(struct periodic *s, struct rt_proc *p,
 		return false;
 	collect(p);
 	if (swept_take_advice())
-		worker_advise();
+		worker_advise(p);
 	return true;
 }

@@ -31,12 +31,8 @@ static void finish_sweep(struct rt_proc *p)
 			swept_await(); // another thread is in the last chunk
 		proc_unblock(p);
 	}
-	if (swept_take_advice()) {
-		// A stop must not wait for the system.
-		proc_block(p);
-		worker_advise();
-		proc_unblock(p);
-	}
+	if (swept_take_advice())
+		worker_advise(p);
 }
 
 // serve_threads does what threads that allocate would otherwise have to do.
@@ -220,13 +216,13 @@ static void call(void)
 		note_wake(&scavenger.pause);
 }
 
-void scavenger_advise(void)
+void scavenger_advise(struct rt_proc *p)
 {
 	if (atomic_u32_load_relaxed(&scavenger.runs) != 0) {
 		if (swept_pass_advice())
 			call();
 	} else if (swept_take_advice()) {
-		worker_advise();
+		worker_advise(p);
 	}
 }
 

@@ -50,8 +50,9 @@ void scavenger_provide(struct rt_proc *p);
 // scavenger_advise must be called after a collection, and by an allocation
 // after a sweep has ended.  If huge pages are wanted and no helper was called,
 // it wakes the thread to advise the system of them.  If there is no thread, the
-// caller advises.  It must hold no lock.
-void scavenger_advise(void);
+// caller advises.  p is the caller's P, which may be stopped meanwhile.  The
+// caller must hold no lock.
+void scavenger_advise(struct rt_proc *p);
 
 // scavenger_grown tells whether the heap has grown so much, to used bytes, that
 // its caller must call scavenger_grew.  That makes the thread if it is needed

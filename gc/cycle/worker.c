@@ -217,10 +217,16 @@ static void make_missing(struct rt_proc *p)
 	worker_release();
 }
 
-void worker_advise(void)
+void worker_advise(struct rt_proc *p)
 {
+	RT_ASSERT(p == proc_self());
+	context_save(&p->context.frame);
+	proc_block(p);
+	schedpoint(SCHED_WORKER_ADVISE);
 	for (unsigned i = 0; i < ADVISE_MOST && hugepages_provide(false); i++)
 		;
+	proc_unblock(p);
+	context_keep();
 }
 
 void worker_provide(struct rt_proc *p, bool wanted)

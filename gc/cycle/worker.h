@@ -61,9 +61,10 @@ void worker_fork_child(void);
 void worker_provide(struct rt_proc *p, bool wanted);
 
 // worker_advise advises the system of some of the huge pages that are wanted,
-// as helpers otherwise do.  Any thread may call it, even one of the
-// library.
-void worker_advise(void);
+// as helpers otherwise do.  p is the P of the calling thread, which may be one
+// of the library.  It counts as blocked meanwhile, so no stop waits for the
+// system.  The caller must hold no lock.
+void worker_advise(struct rt_proc *p);
 
 // worker_processors returns how many processors the library's threads may use.
 // The first call reads the limit of processor time from files, so the caller

@@ -40,5 +40,5 @@ void slices_rest(struct rt_thread *t)
 		schedpoint(SCHED_SLICES_REST);
 		safepoint_poll(t);
 	}
-	scavenger_advise();
+	scavenger_advise(t->p);
 }

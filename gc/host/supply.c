@@ -280,7 +280,7 @@ static void collect(struct rt_proc *p, struct ask *a)
 	asked = cycle_begin(p);
 	serve_all(p, asked);
 	worker_provide(p, cycle_end(p, asked));
-	scavenger_advise();
+	scavenger_advise(p);
 	schedpoint(SCHED_COLLECT_PROVIDED);
 	scavenger_provide(p);
 }
@@ -303,8 +303,8 @@ RT_INLINE uint64_t used(void)
 }
 
 // learn_processors reads the limit of processor time before the limiter first
-// decides about a collection for a limit.  A stop must not wait for this thread
-// while it reads files.
+// decides about a collection, or about releasing pages, for a limit.  A stop
+// must not wait for this thread while it reads files.
 static void learn_processors(struct rt_proc *p)
 {
 	if (!pacer_has_limit() || worker_knows_processors())
@@ -332,6 +332,8 @@ static RT_NOINLINE void collect_due(struct rt_proc *p)
 // the memory limit, or no pages are left.  Pages of the dead are freed first.
 static RT_NOINLINE void keep_limit(struct rt_proc *p, size_t more)
 {
+	if (!door_nogc())
+		learn_processors(p);
 	do {
 		if (pacer_limits(gcstats_cpu())) {
 			release_put_off();
@@ -353,11 +355,11 @@ static RT_NOINLINE void keep_limit(struct rt_proc *p, size_t more)
 }
 
 // end_sweep does what the thread that swept last could not do.
-static RT_NOINLINE void end_sweep(void)
+static RT_NOINLINE void end_sweep(struct rt_proc *p)
 {
 	swept_end();
 	if (!door_nogc())
-		scavenger_advise();
+		scavenger_advise(p);
 }
 
 // do_due sweeps, collects, and calls the background thread, as far as that is
@@ -368,7 +370,7 @@ static RT_NOINLINE void do_due(struct rt_proc *p, size_t more)
 	uint64_t now;
 
 	if (swept_unfinished())
-		end_sweep();
+		end_sweep(p);
 	now = used();
 	if (pacer_due(now))
 		collect_due(p);

@@ -136,6 +136,7 @@
 	X(COLLECT_PROVIDED) /* has advised, and called helpers, if wanted */   \
 	X(CYCLE_END) /* has started the world, will free work buffers */       \
 	X(CYCLERECORD_PUBLISH) /* its record alone is not visible yet */       \
+	X(WORKER_ADVISE)       /* is BLOCKED, will advise of huge pages */     \
 	X(GCTRACE_WRITE)  /* is BLOCKED, will write the lines of a cycle */    \
 	X(GCTRACE_FORCED) /* is BLOCKED, will write that of a release */       \
                                                                                \

@@ -380,6 +380,32 @@ TEST(limiter_learns_for_any_limit)
 	ck_assert_uint_eq(pacer.limiter.capacity, LIMITER_CAPACITY);
 }
 
+// The limiter also decides whether pages are released for the memory limit, and
+// may do so before any collection is due.
+TEST(limiter_learns_before_pages_are_released)
+{
+	rt_memstats before, after;
+
+	put("self", "0::/\n");
+	put("cpu.max", "100000 100000\n");
+	start_alone(INT64_MAX);
+	ck_assert_ptr_nonnull(rt_alloc_noscan(32 << 20));
+	must(rt_gc());
+	before = heap_stats();
+	must(rt_set_memory_limit(
+	    (int64_t)(before.sys - before.heap_released - (8 << 20)), NULL));
+	ck_assert(!worker_knows_processors());
+	for (unsigned i = 0; heap_stats().heap_released <= before.heap_released;
+	     i++) {
+		ck_assert_uint_lt(i, 1000);
+		ck_assert_ptr_nonnull(rt_alloc_noscan(8192));
+	}
+	after = heap_stats();
+	ck_assert_uint_eq(after.num_gc, before.num_gc);
+	ck_assert_uint_eq(pacer.limiter.capacity, LIMITER_CAPACITY);
+	heap_healthy();
+}
+
 // No file is read twice, nor in rt_init, nor as long as there is no limit.
 TEST(files_are_read_when_they_are_needed)
 {

@@ -1,4 +1,5 @@
 // Each probe is passed when it should be, with the arguments that are promised.
+#include "test/harness/await.h"
 #include "test/harness/heap.h"
 #include "test/whole/trap.h"
 
@@ -163,6 +164,33 @@ TEST(memory_that_is_released, .unless = NO_TRAPS)
 	ck_assert_uint_ne(scavenge->argument[1], 0);
 	ck_assert_uint_ge(heap_stats().heap_released,
 			  released + scavenge->argument[1] - MiB);
+}
+
+static bool some_was_released(void)
+{
+	return trap_passes("scavenge") != 0;
+}
+
+// What nobody needs is released by the background thread.
+TEST(memory_that_nobody_needs, .unless = NO_TRAPS)
+{
+	rt_config c = heap_config(HEAP_QUIET);
+	const struct trap *scavenge;
+
+	c.max_procs = 1; // no helper
+	c.scavenge = 1;
+	begin(c);
+	ck_assert_ptr_nonnull(kept[0] = rt_alloc_noscan(64 * MiB));
+	kept[0] = NULL;
+	must(rt_gc());
+	must(rt_gc()); // now that memory was free for a whole cycle
+	must(rt_blocking_enter());
+	await_that(some_was_released, "nothing was released");
+	must(rt_blocking_leave());
+	scavenge = passed("scavenge", 3);
+	ck_assert_uint_eq(scavenge->argument[0], 1);
+	ck_assert_uint_ne(scavenge->argument[1], 0);
+	must(rt_fini());
 }
 
 TEST(no_memory, .unless = NO_TRAPS)
