@@ -242,6 +242,19 @@ void in_order(void)
 	recount();
 }
 
+// collect_normally asks of the next collection that it is one, that its record
+// is there, and that the heap is in order after it.
+static void collect_normally(void)
+{
+	rt_cycle c;
+	uint64_t before = rt_read_cycle(0, &c) == RT_OK ? c.number : 0;
+
+	live_after_gc();
+	require(rt_read_cycle(0, &c) == RT_OK, "no record");
+	require(c.number == before + 1 && c.cause == RT_CAUSE_FORCED,
+		"another collection");
+}
+
 // ---- runs ----
 
 // attempt makes one run.  It returns true if a call was refused.
@@ -266,6 +279,7 @@ static bool attempt(uint64_t *pages)
 	require(sc->act() == 0, "refused the second time");
 	disarm();
 	in_order();
+	collect_normally();
 	end();
 	await_alone();
 	// Mappings that the system refuses to unmap are still there, and a
