@@ -5,13 +5,15 @@
  * refers to its beginning or its inside.  No object has to be freed by hand,
  * but a host may free one (rt/free.h).  Only rt_realloc moves objects.  A kind
  * may have destructors (rt/final.h).  This version has no finalizers that could
- * keep an object, and no weak references.  A table that shall keep nothing can
- * hold the complement of each address instead.  The objects are of a kind with
- * destructors, and the destructor takes the entry out, as the host does before
- * rt_free and rt_realloc.  A function that looks an entry up asks rt_is_heap
- * first, which is 0 from the object's death on, and puts the address into a
- * root before it polls.  This is right because marking stops the world: a
- * version that marks beside the threads will have weak references for this.
+ * keep an object, and no weak references.
+ *
+ * A host can make a table whose entries do not keep their objects alive.  Each
+ * entry holds the complement of an address (~address).  The objects are of a
+ * kind with destructors, and the destructor takes the entry out, as the host
+ * does before rt_free and rt_realloc.  A function that looks an entry up asks
+ * rt_is_heap first, which is 0 from the object's death on, and puts the address
+ * into a root before it polls.  This is right because marking stops the world:
+ * a version that marks beside the threads will have weak references for this.
  */
 #ifndef RT_ALLOC_H
 #define RT_ALLOC_H
@@ -35,7 +37,8 @@ extern "C" {
 /*
  * The number of size classes that have runs (classes 0 to 32), the largest size
  * that is allocated inline, and the smallest such size of RT_NOSCAN.  Smaller
- * requests of RT_NOSCAN are combined: several share a slot.
+ * requests of RT_NOSCAN (with rt_config.align8, those below 16 bytes) are
+ * combined: several share a slot of 16 bytes.
  */
 enum { RT_RUN_CLASSES = 33, RT_INLINE_MAX = 1024, RT_NOSCAN_MIN = 6 };
 
@@ -238,8 +241,9 @@ rt_alloc_of_(rt_thread *t, int kind, size_t n)
  *
  * Returns NULL if there is no memory even after a collection and a call of the
  * host's handler (rt_set_oom_handler).  That collection begins after the
- * request, and what it frees goes first to the requests that waited for it.  A
- * limit of the heap (rt_set_heap_max) counts as the end of memory.
+ * request, and what it frees goes first to the requests that waited for it.
+ * The hard limit (rt_set_heap_max) counts as the end of memory.
+ *
  * Returns NULL without a call of the handler if n is more than the heap's
  * address space (rt_config.max_heap), if there is no heap, or if the thread is
  * not attached, inside a blocking region or in its own stop.  In a no-GC
@@ -253,6 +257,12 @@ rt_alloc_of_(rt_thread *t, int kind, size_t n)
  * counted nor freed.
  *
  * Attached threads, outside a blocking region.  Collects, blocks and polls.
+ *
+ * But an allocation of up to RT_INLINE_MAX bytes does these only when its run
+ * is used up: once in at most 8 KiB of one size class and kind.  From a run it
+ * only takes a slot, inline or not, even if a stop is requested.  So a loop
+ * that allocates seldom must poll as well (rt_poll).  Every other allocation of
+ * at least one byte polls.
  */
 
 /*
@@ -470,13 +480,13 @@ static inline void rt_keep_alive(const void *p)
  * towards the next one, as new objects do.
  *
  * Returns NULL if there is no memory even after a collection and a call of the
- * host's handler (rt_set_oom_handler); the limit of rt_set_heap_max counts as
- * the end of memory.  Returns NULL without a call of the
- * handler if n is not such a power of two, or is more than the heap's address
- * space (rt_config.max_heap), if there is no heap, or if the thread is not
- * attached, inside a blocking region or in its own stop.  In a no-GC stretch,
- * and if a handler detaches the thread, it behaves like the functions that
- * allocate objects.
+ * host's handler (rt_set_oom_handler); the hard limit (rt_set_heap_max) counts
+ * as the end of memory.  Returns NULL without a call of the handler if n is not
+ * such a power of two, or is more than the heap's address space
+ * (rt_config.max_heap), if there is no heap, or if the thread is not attached,
+ * inside a blocking region or in its own stop.  In a no-GC stretch, and if a
+ * handler detaches the thread, it behaves like the functions that allocate
+ * objects.
  *
  * Attached threads, outside a blocking region.  Collects, blocks and polls.
  */

@@ -1,9 +1,11 @@
 /*
  * barrier.h - storing a pointer into an object.
  *
- * A host that stores every reference with RT_STORE is ready for a later
- * collector that marks while the host's threads run.  While the collector does
- * not mark, RT_STORE is one predictable branch and a store.
+ * In this version the collector marks only while the world is stopped, so no
+ * host needs RT_STORE: a plain store does the same.  A host that stores every
+ * reference with RT_STORE is ready for a later collector that marks while the
+ * host's threads run.  While the collector does not mark, RT_STORE is one
+ * predictable branch and a store.
  */
 #ifndef RT_BARRIER_H
 #define RT_BARRIER_H
@@ -44,11 +46,14 @@ static inline void rt_store_(void *obj, rt_word *slot, void *value)
 /*
  * RT_STORE(obj, slot, value) stores value, a pointer or any word that fits one,
  * into *slot.  The slot must have 8 bytes, be aligned to 8 and be in the object
- * that begins at obj.  The store is atomic and orders nothing.  RT_STORE is not
- * needed for an object without pointers.  Nor is it needed for the first store
- * into a slot that has been zero since its object was allocated, if no other
- * thread can store into the object.  A later store needs it even if no other
- * thread knows the object: a marking may have begun in between.
+ * that begins at obj.  The store is atomic and orders nothing.
+ *
+ * Some stores will not need RT_STORE in a later version either: a store outside
+ * the heap, such as into a root, a stack or a frame; a store into an object
+ * without pointers; and the first store into a slot that has been zero since
+ * its object was allocated, if no other thread can store into the object.  A
+ * later store needs it even if no other thread knows the object: a marking may
+ * have begun in between.
  *
  * A slot outside its object is not detected.
  *

@@ -63,12 +63,12 @@ typedef struct rt_config {
 
 	/*
 	 * Address space for objects and interpreter stacks (rt_stack_alloc),
-	 * and so the hard limit of the heap; 0 to 2^40.  It is rounded down to
-	 * a multiple of 64 MiB, reduced to half of the limit on address space
+	 * which the heap can never exceed; 0 to 2^40.  It is rounded down to a
+	 * multiple of 64 MiB, reduced to half of the limit on address space
 	 * (RLIMIT_AS), and halved until the system grants it.  It is never
-	 * below 64 MiB; a smaller value counts as that.  rt_set_heap_max sets a
-	 * lower limit later.  Default 0: 2^40, or 2^34 in a library built with
-	 * a sanitizer.
+	 * below 64 MiB; a smaller value counts as that.  The hard limit
+	 * (rt_set_heap_max) is another, lower one, which a host may change.
+	 * Default 0: 2^40, or 2^34 in a library built with a sanitizer.
 	 */
 	size_t max_heap;
 
@@ -83,10 +83,11 @@ typedef struct rt_config {
 	 * max((live + roots) * gc_percent / 100, min(heap_headroom, 8 * live +
 	 * 4 MiB)), and at least heap_min * gc_percent / 100.  live is what the
 	 * last collection found alive, plus the sum of rt_adjust_external.
-	 * roots are the bytes of threads' stacks, registered ranges and handles
-	 * that it scanned.  A limit (rt_set_memory_limit, rt_set_heap_max) may
-	 * lower the goal.  The room makes small programs collect several times
-	 * less often.
+	 * roots are scan_stack + scan_globals of rt_cycle: the bytes of stacks
+	 * of threads, registered stacks, variables of RT_FRAME, registered
+	 * ranges, handles and static data that it scanned.  The memory limit
+	 * and the hard limit (rt_set_heap_max) may lower the goal.  The room
+	 * makes small programs collect several times less often.
 	 *
 	 * When less is alive than before, the goal falls in steps, because the
 	 * heap still has the memory.  Each collection that the host did not
@@ -96,8 +97,8 @@ typedef struct rt_config {
 	 * rt_set_gc_percent, rt_set_heap_min, rt_set_memory_limit and
 	 * rt_set_heap_max set it to the formula at once.
 	 *
-	 * 0 to 2^40; 0 gives Go's rule, the formula without steps and room.
-	 * Default 20 MiB.
+	 * 0 to 2^40; 0 gives the rule of Go's runtime, which is the formula
+	 * without steps and room.  Default 20 MiB.
 	 */
 	size_t heap_headroom;
 
@@ -149,11 +150,11 @@ typedef struct rt_config {
 	int double_check;
 
 	/*
-	 * The signal that stops a thread which does not reach a safepoint in
-	 * time.  It must be one that a process may catch, that neither a fault
-	 * nor abort raises, and that the C library does not keep for itself.
-	 * 0: SIGURG.  -1: none.  Default 0.  In this version every stop is
-	 * cooperative: the value is checked and no signal is sent.
+	 * The signal that stops a thread which does not poll in time.  It must
+	 * be one that a process may catch, that neither a fault nor abort
+	 * raises, and that the C library does not keep for itself.  0: SIGURG.
+	 * -1: none.  Default 0.  In this version every stop is cooperative: the
+	 * value is checked and no signal is sent.
 	 */
 	int stop_signal;
 
@@ -171,10 +172,13 @@ typedef struct rt_config {
 	uint8_t past_end;
 
 	/*
-	 * 1: the size class of every request is Go's, so requests of up to 8
-	 * bytes, and of 17 to 24, are aligned to 8 only.  No allocation is
-	 * inline.  0: every object is aligned to 16, except those that are
-	 * smaller than 16 bytes and have no pointers.  Default 0.
+	 * 1: every request gets the size class that Go's runtime gives it.  So
+	 * requests of up to 8 bytes, and of 17 to 24, are aligned to 8 only,
+	 * and all requests below 16 bytes without pointers are combined.  No
+	 * allocation is inline.  0: every object is aligned to 16, except those
+	 * that are smaller than 16 bytes and have no pointers, and those of 17
+	 * to 24 bytes of kinds from RT_KIND_ALIGN8_FIRST on or of types with
+	 * align 8.  Default 0.
 	 */
 	uint8_t align8;
 
@@ -289,7 +293,8 @@ typedef struct rt_config {
 	 * With a format, a word on a stack or in a register of an attached
 	 * thread keeps an object in two cases: it is an address in the object,
 	 * or a value word that leads to the object in this format.  rt_init
-	 * copies the format, and refuses one that is not in order.
+	 * copies the format, and refuses one that is not in order
+	 * (rt_value_format).
 	 *
 	 * A compiler keeps the two words of a value wherever it likes.  So with
 	 * test_at 1 or -1 the tag is not tested: every word counts as a value
@@ -375,7 +380,8 @@ typedef struct rt_config {
 	 * the helper threads as max_procs does.  It is read when the library
 	 * makes its first thread, or before the first collection that may be
 	 * for a limit, so even with gc_threads 0.  rt_config.max_procs does not
-	 * change.  gc_cpu_limit counts so many processors from then on.
+	 * change.  From then on gc_cpu_limit counts no more processors than
+	 * this limit allows.
 	 * 2: as 1, but rt_init reads both limits.  The heap's memory limit is
 	 * memory_limit, or 90 percent of the group's if that is less; the rest
 	 * is for what the host has outside of the heap.  Later changes of the
@@ -471,11 +477,13 @@ typedef struct rt_config {
 	/*
 	 * Seconds without a collection after which the background thread
 	 * collects, 0 to 255.  So a program that allocates nothing for long
-	 * frees what it has dropped.  Its destructors become ready as well: a
-	 * thread of the host is told so when it next allocates or calls rt_gc,
-	 * and one that does neither for long looks at rt_finalizers_ready.  The
-	 * thread collects again after as long a time, even if nothing was
-	 * allocated, because a program can drop objects without an allocation.
+	 * frees what it has dropped.  Its destructors become ready as well.
+	 * The ready callback (rt_ready_fn) waits for the next rt_gc of the
+	 * host, or for an allocation for which the cache of its thread has no
+	 * room.  So a host that allocates little looks at rt_finalizers_ready.
+	 * The background thread collects again after as long a time, even if
+	 * nothing was allocated, because a program can drop objects without an
+	 * allocation.
 	 * It does not collect while gc_percent is below 0, nor while the system
 	 * refuses the clock, and time in which the machine was suspended does
 	 * not count.  The thread is made, if not before, when objects first
@@ -491,8 +499,8 @@ typedef struct rt_config {
 	 * expect them inside its blocking regions (rt_blocking_enter).
 	 * Destructors, the ready callback and the out-of-memory and warn
 	 * handlers never run there.  What the warn handler is to be told waits
-	 * until a thread of the host allocates or calls rt_gc.  The fatal
-	 * handler may run there.
+	 * until a thread of the host makes a call that tells it
+	 * (rt_set_warn_handler).  The fatal handler may run there.
 	 *
 	 * The collection counts as one that the host did not request, in
 	 * num_forced_gc as in heap_headroom.  It does not end the idle time of
@@ -641,26 +649,32 @@ RT_API int rt_init(const rt_config *c);
 
 /*
  * rt_fini ends the heap: it detaches the caller and unmaps all memory of the
- * heap.  Every pointer that was obtained from it is invalid from then on.
+ * heap.  From then on every pointer that was obtained from the heap is invalid.
+ * All roots, handles, stacks, kinds and callbacks that were registered end as
+ * well; only the handlers stay (rt/gc.h).
  *
  * Returns 0, or RT_EPERM (caller not attached), RT_EBUSY (another thread is
  * attached, own stop, or inside a destructor), RT_ESTATE (no heap, or inside a
  * blocking region or a no-GC stretch).  After an error the heap goes on, and
  * the caller is attached as before.
  *
- * If no other thread is attached, the library's threads end first.  That takes
- * some milliseconds, or as long as a collection that one of them has begun
- * (gc_period_s): until rt_fini returns, callbacks may run, and what they read
- * must exist.  The caller waits for these threads as in a blocking region, so
- * no fork of another thread waits for it.
+ * If another thread is attached, rt_fini returns RT_EBUSY at once.  Otherwise
+ * it first ends the threads of the library, and waits for them as in a blocking
+ * region.  That takes some milliseconds, or as long as a collection that the
+ * background thread has begun (gc_period_s).  So callbacks may run until
+ * rt_fini has returned, and what they read must exist until then.
  *
- * Meanwhile a thread that is not attached may attach: either rt_fini returns
- * RT_EBUSY, and there are new threads of the library, or rt_thread_attach
- * returns RT_ESTATE.  That call must have returned before rt_init is called
- * again, and after it the thread may attach when rt_init has returned.  It may
- * also fork.  It must call no other function of the library until rt_fini has
- * returned, so a host first ends its monitors, and the threads whose
- * destructors of thread-specific data remove roots or handles.
+ * While rt_fini runs, a thread that is not attached may do two things with the
+ * library:
+ *
+ *  - It may fork.
+ *  - It may attach.  If it is in time, rt_fini returns RT_EBUSY, and the
+ *    library makes threads again.  If not, rt_thread_attach returns RT_ESTATE.
+ *    No thread may call rt_init before that call has returned.
+ *
+ * It must call no other function of the library.  So before it calls rt_fini, a
+ * host must end its monitors, and the threads whose destructors of
+ * thread-specific data remove roots or handles.
  *
  * Attached threads.  If no other thread is attached, blocks until a fork has
  * ended.  Does not collect by itself.

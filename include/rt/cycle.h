@@ -99,13 +99,22 @@ typedef struct rt_cycle {
 	uint64_t heap_flushed;
 	uint64_t heap_live;
 
-	/* The goal when all were stopped, and the one that this collection
-	 * set; UINT64_MAX: none.  If the sweep came after the stop, the second
-	 * is the one until all was swept; the final goal may be higher. */
+	/* The heap's goal (rt/rt.h) when all were stopped, and the one that
+	 * this collection set; UINT64_MAX: none.  If the sweep came after the
+	 * stop, the second is the one until all was swept; the final goal may
+	 * be higher. */
 	uint64_t goal;
 	uint64_t next_goal;
 
-	/* Bytes of scanned objects, stacks and ranges. */
+	/* Bytes that were scanned.
+	 *   scan_heap     of objects, including uncollectable ones
+	 *   scan_stack    of stacks of threads, of registered stacks (the part
+	 *                 in use), and of variables that RT_FRAME names
+	 *   scan_globals  of registered ranges, handles, and static data
+	 *                 (rt_roots_static)
+	 * The goal counts scan_stack + scan_globals as roots.  References that
+	 * root callbacks tell count nowhere, except those of stacks that they
+	 * tell by rt_trace_stack. */
 	uint64_t scan_heap;
 	uint64_t scan_stack;
 	uint64_t scan_globals;
@@ -144,8 +153,10 @@ typedef struct rt_cycle {
 	uint64_t scavenged_assist;
 
 	/* These three are about the sweep of collection number - 1, if that
-	 * left it for after its stop (rt_config.sweep).  It is over before this
-	 * collection begins, and the record of its own was there before it.
+	 * left it for after its stop (rt_config.sweep).  The record of that
+	 * collection cannot have them: it is complete soon after that stop, and
+	 * the sweep may end later.  The sweep ends before this collection
+	 * begins.
 	 *
 	 * swept_ns is wall time, from the end of that stop until all was swept.
 	 * It is 0 only if that collection swept in its stop, if there was none,
@@ -177,9 +188,12 @@ typedef struct rt_cycle {
 	 * freed or not: growth of total_alloc of rt_memstats. */
 	uint64_t allocated;
 
-	/* CPU time of the process from the end of the collection before, or
-	 * from the beginning of the process, until the end of this stop.
-	 * process_cpu_ns is part of it. */
+	/* CPU time of the process from the end of the collection before until
+	 * the end of this stop.  process_cpu_ns is part of it.  For the first
+	 * collection of a heap the time begins with the process, even if the
+	 * heap is not the first one.  In the child of a fork, if the heap is
+	 * older than the fork, CPU time of the parent until the fork counts as
+	 * time of the child. */
 	uint64_t interval_cpu_ns;
 
 	/* The bucket of rt_config.gc_cpu_limit at the end of the stop: CPU time
@@ -222,10 +236,11 @@ typedef struct rt_cycle {
 
 /*
  * rt_read_cycle fills *c with the record of a collection by its number, or of
- * the newest one if number is 0.  A record never changes.  It is there before
- * any other stop of the world, so an exact read (rt_read_memstats) that counts
- * n collections is followed by a record of number n.  Live statistics may show
- * a collection some microseconds before its record is there.
+ * the newest one if number is 0.  A record never changes.  It can be read
+ * before the world is stopped again.  So if an exact read (rt_read_memstats)
+ * counts n collections, the record of number n can be read after it.  Live
+ * statistics may show a collection some microseconds before its record can be
+ * read.
  *
  * rt_read_cycle_sized fills the first size bytes of *c.  Bytes that this
  * library does not know become 0.

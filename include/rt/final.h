@@ -32,12 +32,12 @@ extern "C" {
  *
  * All objects that are ready when a thread begins to run destructors are a
  * batch.  When all destructors of the batch have returned, the memory of its
- * objects is free.  Where objects that rt_drop_now has dropped lie beside them,
- * a later collection frees the memory instead.  Objects that die meanwhile
- * belong to the next batch.  A host that never runs destructors never gets the
- * memory of dead objects back.  The warn handler is told once in the life of a
- * heap: when the objects that have waited since an earlier collection exceed
- * half of the live heap, and half of rt_config.heap_min.
+ * objects is free.  In a span that holds objects of an rt_drop_now as well, a
+ * later collection frees the memory.  Objects that die meanwhile belong to the
+ * next batch.  A host that never runs destructors never gets the memory of dead
+ * objects back.  The warn handler is told once in the life of a heap: when the
+ * objects that have waited since an earlier collection exceed half of the live
+ * heap, and half of rt_config.heap_min.
  *
  * Dead objects count as allocated in all statistics until they are freed, but
  * not as alive (rt_heap_live).  Their bytes do not hasten the next collection,
@@ -72,11 +72,21 @@ enum rt_finalize_mode { RT_FINALIZE_MANUAL, RT_FINALIZE_POLL };
  * A ready callback is told what rt_finalizers_ready returns, soon after a
  * collection that has found dead objects.  It runs at the first of these: the
  * end of the rt_gc that ran the collection, the end of the next rt_gc, and the
- * next allocation for which the cache of its thread has no room.  The callback
- * runs with the world running and no lock held.  It may wake another thread, or
- * note that it is time for rt_run_finalizers.  It must not run destructors
- * itself: rt_run_finalizers returns 0 in it, rt_drop_now returns RT_EBUSY, and
- * rt_safepoint runs none.  It must not leave by longjmp or by an exception.
+ * next allocation of an object for which the cache of its thread (rt/rt.h) has
+ * no room.  It runs on the thread that makes this call, which is attached and
+ * outside a blocking region, its own stop and a no-GC stretch.  An allocation
+ * in a stretch leaves the news to a later call.
+ *
+ * The world runs and no lock is held, so the callback may allocate, collect,
+ * poll, block, fork, and enter and leave a region.  For example, it wakes
+ * another thread, or notes that it is time for rt_run_finalizers.  It must not
+ * run destructors itself: rt_run_finalizers returns 0 in it, rt_drop_now
+ * returns RT_EBUSY, and rt_safepoint runs none.  It must not leave by longjmp
+ * or by an exception.
+ *
+ * The callback may be called again inside itself, when a collection that it
+ * makes or waits for finds more dead objects.  Two threads may be in it at the
+ * same time.
  */
 typedef void rt_ready_fn(size_t n, void *arg);
 
@@ -118,13 +128,16 @@ RT_API size_t rt_finalizers_ready(void);
 
 /*
  * A pick callback chooses objects: 1 for yes.  It is called with the world
- * stopped.  It must not allocate, block, poll, leave by longjmp or by an
- * exception, or end its thread.  It may call rt_size, rt_base, rt_is_heap and
- * rt_kind_of, which know nothing of an object that is ready to be dropped.  The
- * object may be one that the host has not filled yet, as for a trace callback.
- * It may be dead, and then what it refers to may be gone, unless its kind has
- * RT_KIND_DROP_DEEP.  So the callback must decide by what the object itself
- * holds.
+ * stopped, by the thread that called rt_drop_now or rt_heap_list.  It must not
+ * allocate, block, poll, leave by longjmp or by an exception, or end its
+ * thread.  Of this library it may call what a describe callback may call
+ * (rt/rt.h).  Of these rt_size, rt_base, rt_is_heap and rt_kind_of know nothing
+ * of an object that is ready to be dropped.
+ *
+ * The object may be one that the host has not filled yet, as for a trace
+ * callback.  It may be dead, and then what it refers to may be gone, unless its
+ * kind has RT_KIND_DROP_DEEP.  So the callback must decide by what the object
+ * itself holds.
  */
 typedef int rt_pick_fn(const void *obj, size_t size, void *arg);
 

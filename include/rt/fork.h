@@ -25,13 +25,36 @@
  * In the child only the forking thread exists.  It is in the same state as
  * before: attached or not, inside its blocking region, its own stop, or a
  * callback of rt_heap_walk.  All other threads are detached, and objects that
- * only their stacks referred to are garbage.  The interpreter stacks that these
- * threads used stay allocated.  Ranges that they registered stay registered;
- * the host must remove those that lie on the stacks of these threads.
- * Statistics continue from their old values.  With glibc on x86-64,
- * thread-local variables may be roots on threads that the child makes.  This
- * happens if the parent had several threads and only the main one had attached,
- * or if modules were loaded after the last thread had attached.
+ * only their stacks, registers and frames (RT_FRAME) referred to are garbage.
+ * All else continues: the configuration, kinds, handlers, limits, handles, and
+ * what was registered as a root, whichever thread made it.  The interpreter
+ * stacks (rt_stack_alloc) that the lost threads used stay allocated.  Only a
+ * registration with RT_STACK_THREAD ends with its thread.  Statistics continue
+ * from their old values, and so do the records of collections (rt_read_cycle),
+ * rt_read_stops and rt_read_gcstats.  The child of a fork makes threads of the
+ * library of its own.
+ *
+ * The stacks of the lost threads, where their thread-local variables may lie as
+ * well, are still readable when fork returns.  But the C library may use them
+ * again, or unmap them, when the child makes a thread.  The library itself may
+ * make one when the child allocates or collects.  So before the child does any
+ * of these, the host must remove all that leads to such a stack:
+ *
+ *  - ranges on it (rt_roots_remove), among them thread-local variables of the
+ *    lost threads;
+ *  - root callbacks that read it, for example because arg points to it
+ *    (rt_roots_remove_fn);
+ *  - rt_stack registrations that lie on it, or whose sp, frames or registers
+ *    are there (rt_stack_unregister).
+ *
+ * A stack that the host has allocated itself stays as it is.  rt/stack.h says
+ * what to do with the registered stack of a fiber that a lost thread ran.
+ *
+ * With glibc on x86-64, thread-local variables may be roots on threads that the
+ * child makes.  This happens if the parent had several threads and only the
+ * main one had attached, or if modules were loaded after the last thread had
+ * attached.  It only keeps more objects alive: a host must register its
+ * thread-local variables in any case.
  *
  * A fork in a signal handler that interrupted the library is not supported.
  * The child of a fork that another thread makes during the first rt_init must

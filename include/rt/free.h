@@ -56,10 +56,10 @@ RT_API void *rt_alloc_uncollectable(int kind, size_t n);
  * addresses, and up to 300 ns if they were freed in random order.  So a host
  * should leave a large structure to the collector.
  *
- * rt_free leaves some objects to the collector, unless they are uncollectable:
- * those of RT_NOSCAN of up to 16 bytes, which several requests may share, and
- * with rt_config.align8 all of up to 8 bytes.  On these the call has no
- * effect.
+ * rt_free leaves some objects to the collector, unless they are uncollectable
+ * or guarded: all of 8 bytes (rt_size), and those of RT_NOSCAN of 16 bytes.
+ * The latter may be shared by several requests (enum rt_root_flags says which).
+ * On these objects the call has no effect.
  *
  * No callback is called for an object that was freed, and rt_heap_walk does not
  * show it.  Statistics count the object as freed when they are next read
@@ -85,8 +85,8 @@ RT_API int rt_free(void *p);
  * size class.  A larger one that shrinks frees whole pages, and one that grows
  * takes the pages behind it if they are free.  Otherwise the object moves: its
  * contents are copied, and p is freed as by rt_free.  A guarded object moves
- * unless n is its size.  An object of up to 16 bytes without references, which
- * other requests may share, always moves.  An uncollectable object stays
+ * unless n is its size.  An RT_NOSCAN object of 16 bytes (rt_size), which other
+ * requests may share, always moves.  An uncollectable object stays
  * uncollectable.  An object of rt_alloc_aligned that moves is aligned to 16
  * bytes at most.
  *
@@ -119,13 +119,13 @@ RT_API void *rt_realloc(int kind, void *p, size_t n);
  * rt_resize makes an object n bytes large without moving it.  After that at
  * least n bytes are usable, and those beyond the old rt_size are zero.
  *
- * Returns RT_OK, or RT_ENOMEM (the object would have to move: it shares its
- * memory, there is no room behind it, or the limit of rt_set_heap_max is
- * reached), RT_EINVAL (n is 0, p is not the beginning of an object, or the
- * object is typed or was freed before), RT_ESTATE (inside a blocking region; no
- * heap), RT_EPERM (not attached), RT_EBUSY (own stop).  Shrinking always
- * succeeds, unless the object shares its memory.  It is noticed that an object
- * was freed before where rt_free would notice it.
+ * Returns RT_OK, or RT_ENOMEM (the object would have to move: it may share its
+ * memory, there is no room behind it, or the hard limit is reached), RT_EINVAL
+ * (n is 0, p is not the beginning of an object, or the object is typed or was
+ * freed before), RT_ESTATE (inside a blocking region; no heap), RT_EPERM (not
+ * attached), RT_EBUSY (own stop).  Shrinking always succeeds, unless the object
+ * may share its memory.  It is noticed that an object was freed before where
+ * rt_free would notice it.
  *
  * Attached threads, outside a blocking region and not in their own stop.  Does
  * not collect, block or poll.  But it may clear memory that was used before,

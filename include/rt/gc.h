@@ -34,9 +34,8 @@ RT_API int rt_gc(void);
  * rt_alloc_noscan_uninit is a kind of its own.  Typed objects (rt_alloc_typed)
  * that were freed count until the next collection or exact read of statistics.
  * After one of these the answer is exact until a thread allocates or frees.
- * The metric
- * /gc/heap/live:bytes is only what the last collection found.  Dead objects
- * that wait for their destructor do not count.
+ * The metric /gc/heap/live:bytes is only what the last collection found.  Dead
+ * objects that wait for their destructor do not count.
  *
  * Any thread, at any time, even in its own stop; without a heap it returns 0.
  * Does not collect, block or poll.
@@ -49,9 +48,9 @@ RT_API uint64_t rt_heap_live(void);
  * collection found alive and of the roots that it scanned
  * (rt_config.gc_percent).  With any number below 0, only rt_gc,
  * rt_free_os_memory, gcstress, a limit and an allocation that finds no memory
- * collect.  If the new goal is passed already, the next allocation for
- * which its thread's cache has no room collects.  rt_set_gc_percent sets *old
- * to the previous percentage, -1 if that was off; old may be NULL.
+ * collect.  If the new goal is passed already, the next allocation for which
+ * its thread's cache (rt/rt.h) has no room collects.  rt_set_gc_percent sets
+ * *old to the previous percentage, -1 if that was off; old may be NULL.
  *
  * Returns 0, or RT_EPERM (not attached), RT_EBUSY (own stop), RT_ESTATE
  * (inside a blocking region; no heap); then *old is untouched.
@@ -123,9 +122,8 @@ RT_API int rt_set_memory_limit(int64_t bytes, int64_t *old);
  *
  * 0 means no limit, unlike in rt_set_memory_limit, as does any number from the
  * heap's address space (rt_config.max_heap) on.  A new heap has none; the child
- * of a fork has that of its parent.  The metric
- * /gc/heap/max:bytes is the present limit, or the address space if there is
- * none.
+ * of a fork has that of its parent.  The metric /gc/heap/max:bytes is the
+ * present limit, or the address space if there is none.
  *
  * - An allocation that needs a page beyond the limit does what it does when the
  *   address space is used up: it collects, then asks the out-of-memory handler,
@@ -176,8 +174,8 @@ RT_API int rt_set_heap_max(size_t bytes, size_t *old);
  * next_gc of rt_memstats and the metric /gc/heap/goal:bytes include the sum;
  * the other fields of rt_memstats do not.  Nor do the memory limit and the hard
  * limit count it, but what is added brings a collection for them nearer.  The
- * metric /memory/external:bytes is the sum itself.  The sum stays between 0 and
- * INT64_MAX.
+ * metric /memory/external:bytes is the sum itself.  A sum that would be below 0
+ * becomes 0, and one above INT64_MAX becomes INT64_MAX.  Neither is an error.
  *
  * Returns 0, or RT_EPERM (not attached), RT_EBUSY (own stop), RT_ESTATE (inside
  * a blocking region; no heap); then nothing changes.
@@ -236,9 +234,9 @@ RT_API int rt_free_os_memory(void);
  * frees, and no thread may hold that lock while it polls.  If the handler
  * returns 1, the allocation collects and tries again, and calls the handler
  * again each time that fails.  If it returns anything else, the allocation
- * returns NULL.  If dead objects wait for their
- * destructors, the handler may call rt_run_finalizers with max 0, and return 1
- * if that ran any.  Only there do destructors run inside an allocation.
+ * returns NULL.  If dead objects wait for their destructors, the handler may
+ * call rt_run_finalizers with max 0, and return 1 if that ran any.  Only there
+ * do destructors run inside an allocation.
  */
 typedef int rt_oom_fn(size_t n, void *arg);
 
@@ -260,35 +258,52 @@ RT_API int rt_set_oom_handler(rt_oom_fn *fn, void *arg);
 
 /*
  * rt_set_warn_handler sets the function that is told of problems that do not
- * end the process:
+ * end the process.  The texts are for people, and later versions may change
+ * them.  So a host must not react to a text; it can read what is in brackets:
  *
- * - statistics that contradict each other under RT_CHECK_REPORT;
- * - once, that the heap uses four fifths of the mappings that the system allows
- *   (/memory/mappings/limit:count);
- * - once for each thread, that the thread runs on a stack that is not known
- *   (rt/stack.h);
- * - that the memory limit cannot be kept (rt_set_memory_limit);
- * - once, that many dead objects wait for their destructors (rt/final.h);
- * - what the system refused, when a function returns RT_ENOTSUP;
- * - what rt_config.tracecheck finds, one line in each call.
+ * - statistics that contradict each other under RT_CHECK_REPORT (there is only
+ *   the text; rt_heap_verify makes another check);
+ * - once in the life of the process, that the heap uses four fifths of the
+ *   mappings that the system allows (the metrics /memory/mappings:count and
+ *   /memory/mappings/limit:count);
+ * - once for each thread, that the thread runs on a stack that is not known,
+ *   see rt/stack.h (there is only the text);
+ * - that the memory limit cannot be kept, see rt_set_memory_limit (after a
+ *   collection sys - heap_idle of rt_memstats is above /gc/gomemlimit:bytes);
+ * - once in the life of a heap, that many dead objects wait for their
+ *   destructors (rt_finalizers_ready);
+ * - what the system refused, when a function returns RT_ENOTSUP (that result;
+ *   only the text has the errno);
+ * - what rt_config.tracecheck finds, one line in each call (there is only the
+ *   text).
  *
  * fn runs inside a function of the library that a thread of the host has
- * called, with the world running and no lock held.  That function is one that
- * allocates or collects, rt_init, one that attaches a thread, adds roots or
- * registers a stack, or rt_read_memstats.  In a stop of the caller,
- * rt_read_memstats leaves it to the function that ends the stop, such as
- * rt_start_the_world or rt_heap_walk, or to the end of the thread.  The thread
- * need not be the one that caused the problem.  Threads of the library never
- * call fn, unless rt_config.gc_thread_start reads statistics.
+ * called, with the world running and no lock held.  The thread need not be the
+ * one that caused the problem.  The function is one of these:
+ *
+ * - one that allocates, rt_gc or rt_free_os_memory;
+ * - rt_init, or one that attaches a thread;
+ * - one that adds ranges, values or a callback to the roots, or
+ *   rt_stack_register;
+ * - for statistics that contradict each other, rt_read_memstats.  If the caller
+ *   has read them in its own stop, fn runs when that stop has ended: in
+ *   rt_start_the_world or, if a callback of a walk has read them, in
+ *   rt_heap_walk.  If the thread ends in its own stop, fn runs in the thread's
+ *   end.
+ *
+ * Threads of the library never call fn, unless rt_config.gc_thread_start reads
+ * statistics.  Several threads may be in fn at the same time, so fn must
+ * protect what it writes.  A function that fn calls may call fn again.  fn is
+ * not called in a no-GC stretch, with one exception: if a thread reads
+ * statistics in its own stop, and is in a stretch when that stop ends.
  *
  * In most cases the thread is attached and outside a blocking region.  Then fn
  * may call every function that such a thread may call.  But the thread is not
  * attached when rt_init or a function that attaches has failed, nor in rt_init
  * with rt_config.no_attach.  It may be unattached or inside a region when it
- * reads statistics.  A function that fn calls may call fn again.  fn must
- * return, because only one thread at a time tells what tracecheck found.  By
- * default there is no handler; then the lines of tracecheck are written to
- * stderr.
+ * reads statistics.  fn must return, because only one thread at a time tells
+ * what tracecheck found.  By default there is no handler; then the lines of
+ * tracecheck are written to stderr.
  *
  * Returns 0, or RT_EBUSY (own stop).
  *

@@ -26,10 +26,10 @@ extern "C" {
  * which words are references.
  * RT_KIND_FIRST to RT_KIND_MAX: kinds that a host registers.
  *
- * A page holds objects of one kind only.  So a kind costs memory where it is
- * used: 8 KiB and more for each size class in use, and for each thread.  So a
- * host should not register a kind for each of its types, but one for all its
- * objects, and tell their types apart by what is in them (RT_LAYOUT_HEADER,
+ * A page holds objects of one kind only.  Each thread that allocates a kind
+ * takes 8 KiB or more for each size class of it.  So a host should not register
+ * a kind for each of its types.  It should register one for all its objects,
+ * and tell their types apart by what is in them (RT_LAYOUT_HEADER,
  * RT_LAYOUT_INDEX, RT_LAYOUT_TRACE).  Types with destructors belong in a second
  * kind, because in a kind with RT_KIND_DROP each dead object waits until the
  * host has run the destructors.
@@ -58,7 +58,8 @@ enum rt_kind {
  *    thread of the library.  So it must not use a thread-local variable of the
  *    host.  A thread of the library has a stack of 256 KiB, which holds the
  *    program's thread-local variables as well.  A callback may use 128 KiB of
- *    it.
+ *    it.  On a thread of the host it may use what the host has provided beyond
+ *    the 16 KiB that the library may need (rt_thread_attach).
  *  - Several threads may call it at the same time, even for the same object.
  *    It may be called more than once for one object in one collection, and
  *    outside of marking as well (rt_config.checkmark, tracecheck).  So it must
@@ -68,8 +69,7 @@ enum rt_kind {
  *  - It must not allocate, block, poll, or leave by longjmp or by an exception.
  *    It must not take a lock that a thread may hold where it polls or blocks,
  *    or when it ends a blocking region.  Of this library it may call the
- *    functions of rt/trace.h, rt_trace_stack, and rt_size, rt_base, rt_is_heap
- *    and rt_kind_of.
+ *    functions that rt/rt.h names for a callback of a collection.
  *  - The object may be one that the host has not filled yet: what the host had
  *    stored when its thread was stopped is there, and the rest is zero.
  *  - It may read other objects that the object refers to, and memory of the
@@ -91,10 +91,10 @@ typedef void rt_trace_fn(rt_tracer *t, void *obj, size_t size, void *arg);
  * rt_config.tracecheck.
  *
  * size is rt_size(obj).  The object may be one that the host has not filled
- * yet, or one that nothing reaches any more.  In that case the objects that it
- * told are still there, but the target of a forgotten reference may be gone.
- * What a trace callback must not do, a describe callback must not do either.
- * It also must not tell references.
+ * yet, or one that nothing reaches any more.  Then an object to which it refers
+ * still exists if its trace callback or bitmap told the reference, and may be
+ * gone if that forgot it.  What a trace callback must not do, a describe
+ * callback must not do either.  Nor may it tell references.
  */
 typedef size_t rt_describe_fn(const void *obj, size_t size, char *buf, size_t n,
 			      void *arg);
@@ -178,7 +178,8 @@ typedef struct rt_type {
 			     has no effect; rt_alloc_typed refuses it */
 	rt_describe_fn *describe; /* NULL: that of the kind.  rt_alloc_typed
 				     keeps none */
-	void *arg;		  /* of the callbacks */
+	void *arg;		  /* for these three; a callback of the kind
+				     gets the arg of the kind */
 	const char *name;	  /* for reports; may be NULL */
 	uint32_t align; /* of objects, 8 or 16; 0: 16.  Only rt_alloc_typed
 			   reads it */
@@ -287,11 +288,13 @@ enum { RT_KIND_ANY = 0, RT_KIND_ANY_ALIGN8 = -1 };
  * RT_LAYOUT_TYPE, and types for RT_LAYOUT_INDEX.  With any other layout they
  * must be NULL.  (An rt_type has its own format and callback.)  drop and
  * describe are for every layout, but an object's rt_type can replace them.
- * drop must be NULL without RT_KIND_DROP.
+ * Each callback gets the arg of the struct that it is from.  drop must be NULL
+ * without RT_KIND_DROP.
  */
 typedef struct rt_kind_desc {
 	size_t struct_size;
-	const char *name; /* for reports; at most 31 bytes of it are copied */
+	const char *name; /* for reports; NULL, or at most 31 bytes of it are
+			     copied */
 	int layout;	  /* enum rt_layout */
 	uint32_t flags;	  /* enum rt_kind_flags */
 	int number;	  /* RT_KIND_ANY, RT_KIND_ANY_ALIGN8, or the number that
@@ -300,7 +303,7 @@ typedef struct rt_kind_desc {
 	rt_trace_fn *trace;
 	rt_drop_fn *drop;
 	rt_describe_fn *describe;
-	void *arg;		       /* of the callbacks */
+	void *arg; /* for these three; a type's callback gets the type's arg */
 	const rt_value_format *format; /* copied; NULL: RT_FORMAT_PLAIN */
 	const rt_type *type;
 	size_t header_offset; /* a multiple of 8 */
@@ -328,16 +331,17 @@ RT_API void rt_kind_desc_init_sized(rt_kind_desc *d, size_t size);
  * Returns the number of the kind, which is above 0, or an error:
  *   RT_EINVAL  d is null; its struct_size is less than the first version of
  *              this struct has, above 4096, or above this library's while a
- *              field that it does not know is not zero; spare is not 0; layout,
- *              number or format is none of those above; a flag is unknown, or
- *              the layout excludes it; RT_KIND_DROP is set, but no object can
- *              have a destructor; RT_KIND_DROP_DEEP or drop is set without
- *              RT_KIND_DROP; the trace callback, type or table that the layout
- *              needs is missing, or ntypes is 0; one that the layout does not
- *              use is set; the type is not in order (rt_type_check); with
- *              RT_LAYOUT_HEADER or RT_LAYOUT_INDEX, header_offset is not a
- *              multiple of 8, header_shift is above 63, or header_mask is 0;
- *              with RT_LAYOUT_HEADER, type_offset is not a multiple of 8
+ *              field that it does not know is not zero; spare is not 0; layout
+ *              or number is none of those above; format is not in order
+ *              (rt_value_format); a flag is unknown, or the layout excludes it;
+ *              RT_KIND_DROP is set, but no object can have a destructor;
+ *              RT_KIND_DROP_DEEP or drop is set without RT_KIND_DROP; the trace
+ *              callback, type or table that the layout needs is missing, or
+ *              ntypes is 0; one that the layout does not use is set; the type
+ *              is not in order (rt_type_check); with RT_LAYOUT_HEADER or
+ *              RT_LAYOUT_INDEX, header_offset is not a multiple of 8,
+ *              header_shift is above 63, or header_mask is 0; with
+ *              RT_LAYOUT_HEADER, type_offset is not a multiple of 8
  *   RT_EEXIST  the number is taken
  *   RT_ENOMEM  no number of those requested by RT_KIND_ANY or
  *              RT_KIND_ANY_ALIGN8 is left, or the system refuses the memory
@@ -382,7 +386,7 @@ RT_API int rt_kind_unregister(int kind);
  *  - tail_size is not 0, and size is not a multiple of 8
  *  - tail_ptrdata is not a multiple of 8, or beyond tail_size
  *  - a bitmap is null while its ptrdata is not 0
- *  - format is not in order
+ *  - format is not in order (rt_value_format)
  *  - the tag word of a value is not in its part
  *  - align is not 0, 8 or 16
  *  - spare is not 0

@@ -106,9 +106,8 @@ typedef struct rt_memstats {
 	/* Bytes mapped for profiles; 0 while there are none. */
 	uint64_t buckhash_sys;
 
-	/* Bytes mapped for the collector: bitmaps, pagewords, span tables,
-	 * page summaries, and the spans of work buffers and of unrolled type
-	 * bitmaps. */
+	/* Bytes mapped for the collector: its tables about pages, spans and
+	 * objects, such as bitmaps, and the buffers that marking needs. */
 	uint64_t gc_sys;
 
 	/* Bytes mapped for everything else. */
@@ -167,13 +166,18 @@ RT_ABI_ASSERT_(sizeof(rt_memstats) == 5776, "rt_memstats is ABI");
 
 /*
  * rt_read_memstats fills *m with the statistics as of this call.  All are of
- * one moment, and include what is in the caches of threads.  It stops the world
- * for a time that grows with the number of threads, not with the size of the
- * heap.  With rt_config.sweep above 0 there is an exception: it first frees
- * what the last collection found dead.  A caller that is attached and in no
- * region does that before the stop, as far as it can.  It frees the unused rest
- * of the threads' runs (rt/alloc.h).  In double-check mode it also compares six
- * pairs of independent counters.
+ * one moment, and include what is in the caches of threads.  The call stops the
+ * world for a time that grows with the number of threads, not with the size of
+ * the heap.  There are two exceptions:
+ *
+ *  - With rt_config.sweep above 0 it first frees what the last collection found
+ *    dead.  A caller that is attached and in no region does that before the
+ *    stop, as far as it can.
+ *  - In the stop it returns to the heap the slots that rt_free has freed, if
+ *    they were not allocated again (rt/free.h).
+ *
+ * The call also frees the unused rest of the threads' runs (rt/alloc.h).  In
+ * double-check mode it compares six pairs of independent counters as well.
  *
  * Returns 0, or RT_EINVAL (m is null: nothing was stopped), RT_EBUSY (inside a
  * callback of a collection), RT_ESTATE (inside a no-GC stretch; no heap).

@@ -1,9 +1,12 @@
 /*
  * metrics.h - statistics by name: Go's runtime/metrics.
  *
- * A name is "/path:unit".  Names and units stay for the life of the soname;
- * later versions may add some.  rt_metrics_describe lists them in
- * alphabetical order, each with its meaning in words.
+ * A name is "/path:unit".  Names, units and types of results stay for the life
+ * of the soname; later versions may add names.  rt_metrics_describe lists them
+ * in alphabetical order, each with its type and its meaning in words.  Of the
+ * metrics that these headers name, those in seconds and cpu-seconds are
+ * RT_METRIC_F64, those under /sched/pauses/ are histograms, and all others are
+ * RT_METRIC_U64.
  *
  * A collection begins when /gc/heap/used:bytes reaches /gc/heap/trigger:bytes,
  * which is UINT64_MAX if there is no goal.  /gc/phase:state is 1 while a

@@ -6,6 +6,9 @@
  * and memory from malloc or mmap, are roots only while they are registered
  * here, or as far as a root callback tells what they hold.  rt_roots_static
  * makes all static variables roots.  A handle is a root for one pointer.
+ *
+ * All that is registered here ends with the heap (rt_fini).  A host that makes
+ * a new heap must register it again.
  */
 #ifndef RT_ROOTS_H
 #define RT_ROOTS_H
@@ -23,9 +26,11 @@ extern "C" {
  * RT_ROOT_EXACT: each word is null or a reference, which is an address that an
  * allocation has returned.  A word that is neither keeps nothing alive: an
  * address inside an object does not, nor does one with a tag in its low bits.
- * (There is one exception: requests without pointers below RT_NOSCAN_MIN, and
- * of 9 to 16 bytes, get objects of 16 bytes, which several requests may share.
- * There any address inside counts.)
+ * There is one exception: in an RT_NOSCAN object of 16 bytes any address counts
+ * as a reference.  Several requests of less than RT_NOSCAN_MIN bytes may share
+ * such an object.  A request of 9 to 16 bytes has one to itself, but the
+ * library cannot tell the two apart.  (With rt_config.align8 all requests below
+ * 16 bytes may share one.)
  * RT_ROOT_WORDS: a word may hold anything.  One that points to or into an
  * object keeps that object alive, as in an RT_WORDS object.
  *
@@ -37,10 +42,10 @@ enum rt_root_flags { RT_ROOT_EXACT = 0, RT_ROOT_WORDS = 1 };
 /*
  * rt_roots_add makes every word of [lo, hi) a root.  lo and hi must be
  * multiples of 8.  The memory stays the host's, and must be readable until the
- * range is removed.  Ranges may overlap, and the same range may be added
- * several times.  If it is added with both flags, its words are read as with
- * RT_ROOT_WORDS.  The number of ranges is limited only by memory, and adding
- * one takes the same time however many there are.
+ * range is removed or the heap ends.  Ranges may overlap, and the same range
+ * may be added several times.  If it is added with both flags, its words are
+ * read as with RT_ROOT_WORDS.  The number of ranges is limited only by memory,
+ * and adding one takes the same time however many there are.
  *
  * Returns 0, or an error, which changes nothing:
  *   RT_EINVAL  lo or hi is null or misaligned, lo is not below hi, or flags is
@@ -64,7 +69,7 @@ RT_API int rt_roots_add(void *lo, void *hi, int flags);
  * A range that was added by both functions is read in both ways.
  *
  * Returns 0, or an error of rt_roots_add, which changes nothing, and also
- *   RT_EINVAL  *format is not in order, or flags is not 0
+ *   RT_EINVAL  *format is not in order (rt_value_format), or flags is not 0
  *   RT_EEXIST  the range is registered in another format
  *
  * Attached threads.  Does not collect, block or poll.
@@ -114,15 +119,14 @@ RT_API int rt_roots_remove(void *lo, void *hi);
  *    collects, or the background thread (rt_config.gc_period_s), so the
  *    callback must not use a thread-local variable of the host.  It runs on the
  *    stack of that thread, and rt_thread_self returns NULL on the background
- *    thread.  rt_trace_fn says what a thread of the library has room for.
+ *    thread.  rt_trace_fn says how large that stack is.
  *  - It may be called again later in the same stop, if the system refuses
  *    memory, and outside of marking (rt_config.checkmark).  It must then tell
  *    the same references.
  *  - It must not allocate, block, poll, or leave by longjmp or by an exception.
  *    It must not take a lock that a thread may hold where it polls or blocks,
  *    or when it ends a blocking region.  Of this library it may call the
- *    functions of rt/trace.h, rt_trace_stack, and rt_size, rt_base, rt_is_heap
- *    and rt_kind_of, and those of rt/stack.h that say so.
+ *    functions that rt/rt.h names for a callback of a collection.
  *  - It may change memory of the host.  But it must not clear the unused part
  *    of a value stack if a thread may still read that part.  For example, a
  *    host that pops a frame, allocates, and then copies the frame's variables
@@ -134,9 +138,9 @@ RT_API int rt_roots_remove(void *lo, void *hi);
 typedef void rt_roots_fn(rt_tracer *t, void *arg);
 
 /*
- * rt_roots_add_fn adds a root callback, which is identified by fn and arg. name
- * is for reports; it may be NULL, and is copied, at most 31 bytes.  Adding and
- * removing take time in proportion to the number of callbacks.
+ * rt_roots_add_fn adds a root callback, which is identified by fn and arg.
+ * name is for reports; it may be NULL, and is copied, at most 31 bytes.  Adding
+ * and removing take time in proportion to the number of callbacks.
  *
  * Returns 0, or an error, which changes nothing:
  *   RT_EINVAL  fn is null
@@ -167,10 +171,10 @@ RT_API int rt_roots_remove_fn(rt_roots_fn *fn, void *arg);
 
 /*
  * rt_roots_static makes the writable data of the program and of the libraries
- * that it has loaded roots (1), or not (0, the default).  Each word may hold
- * anything, as with RT_ROOT_WORDS.  The data of a library becomes a root when
- * dlopen loads the library, and is no longer one when dlclose unloads it.  Each
- * collection finds out anew which libraries there are.
+ * that it has loaded roots (1), or not (0, the default of each heap).  Each
+ * word may hold anything, as with RT_ROOT_WORDS.  The data of a library becomes
+ * a root when dlopen loads the library, and is no longer one when dlclose
+ * unloads it.  Each collection finds out anew which libraries there are.
  *
  * The data of this library, thread-local variables, and pages that are
  * read-only once the program runs are left out.  So are libraries of another
@@ -228,8 +232,8 @@ RT_ABI_ASSERT_(sizeof(rt_handle) == 8, "rt_handle is ABI");
  * memory, if obj is no address (its highest bit is set), or if the caller is
  * not attached, is inside a blocking region, or has stopped the world.
  *
- * The handle is valid until rt_handle_free, or until the heap ends.  Any thread
- * may use it.
+ * The handle is valid until rt_handle_free, or until the heap ends.  Any
+ * attached thread may use it, and any thread may free it.
  *
  * Attached threads.  Does not collect, block or poll, and takes no locked
  * instruction in most cases.
@@ -262,11 +266,12 @@ RT_API int rt_handle_free(rt_handle *h);
 RT_API int rt_handle_set(rt_handle *h, void *obj);
 
 /*
- * rt_handle_get returns what a handle holds.  h must be a handle; this is not
- * checked.
+ * rt_handle_get returns what a handle holds.  h must be a handle.  Neither this
+ * nor the thread is checked: a thread that is not attached, or is inside a
+ * blocking region, may get the address of an object that is gone.
  *
- * Attached threads, outside a blocking region, even in their own stop.  Does
- * not collect, block or poll.
+ * Attached threads, outside a blocking region, even in their own stop, and
+ * callbacks of a collection.  Does not collect, block or poll.
  */
 static inline void *rt_handle_get(const rt_handle *h)
 {

@@ -31,6 +31,33 @@
  *    region (rt_call_blocking), because at a fork each heap waits for its own
  *    threads.
  *
+ * Words that the comments use:
+ *
+ *  - A "poll", or safepoint, is a place where an attached thread may be
+ *    stopped.
+ *  - A "callback of a collection" is a root callback (rt_roots_fn), a trace
+ *    callback (rt_trace_fn) or a describe callback (rt_describe_fn).  It runs
+ *    with the world stopped.  Of this library it may call only rt_handle_get
+ *    and the functions that any thread may call "at any time": rt_size,
+ *    rt_base, rt_is_heap, rt_kind_of, rt_heap_live, rt_finalizers_ready,
+ *    rt_thread_self, rt_strerror and so on.  Root and trace callbacks may call
+ *    those of rt/trace.h and rt_trace_stack as well, and root callbacks
+ *    rt_thread_stack and rt_thread_set_stack_of.
+ *  - A "span" is a row of the heap's pages, of 8 KiB each, with slots of one
+ *    size class, or with one large object.
+ *  - A thread's "cache" is what it allocates from without a lock: one span for
+ *    each size class and kind that it allocates, slots that it has freed, and
+ *    some free pages.  A "run" is free slots in a row of such a span
+ *    (rt/alloc.h).
+ *  - The heap's "goal" is the size at which the next collection is meant to
+ *    end.  In this version a collection begins there.  rt_config.heap_headroom
+ *    has the formula.
+ *  - The "hard limit" is that of rt_set_heap_max, the "memory limit" that of
+ *    rt_set_memory_limit.
+ *  - "Go" is the runtime of the Go language.  The library follows its design,
+ *    and says where something is as in Go.
+ *  - A name such as /gc/heap/live:bytes is that of a metric (rt/metrics.h).
+ *
  * How the comments of the functions read:
  *
  *  - "Attached threads" means that a caller that is not attached gets
@@ -44,20 +71,27 @@
  *    library (rt_config.gc_period_s).  The caller must hold no lock for which
  *    another attached thread waits outside a blocking region.
  *  - "Polls": if a stop is requested, the thread is stopped here until the
- *    world starts again.
+ *    world starts again.  Most allocations are inline and do not poll:
+ *    rt/alloc.h says which ones do.
  *  - A function does none of these three unless its comment says so.  But it
  *    may call a handler of the host, such as the warn handler, and that may do
  *    them.  A function that "waits at most" for something does not block.
  *  - A thread is in its "own stop" between its calls of rt_stop_the_world and
- *    rt_start_the_world.  There a function returns RT_EBUSY, NULL or 0, unless
- *    its comment allows the call or names another error.
+ *    rt_start_the_world, and in a callback of rt_heap_walk, rt_heap_list or
+ *    rt_drop_now.  There a function returns RT_EBUSY, NULL or 0, unless its
+ *    comment allows the call or names another error.
  *  - In a "no-GC stretch", between rt_nogc_enter and rt_nogc_leave, a function
- *    that blocks or polls returns RT_ESTATE, NULL or 0.  The exceptions are
- *    allocation and a fork (rt/thread.h), and rt_nogc_leave itself.
+ *    that blocks or polls returns RT_ESTATE, NULL or 0.  So does
+ *    rt_blocking_enter.  The exceptions are allocation and a fork
+ *    (rt/thread.h), and rt_nogc_leave itself.
  *  - Before rt_init and after rt_fini functions return RT_ESTATE, NULL or 0,
  *    unless their comments say otherwise.
  *  - In a signal handler only rt_thread_self, rt_world_stopped and rt_version
  *    may be called.
+ *  - An inline function or a macro checks only what its own comment says.
+ *    rt_handle_get, RT_STORE, RT_FRAME and the inline functions of rt/trace.h
+ *    check nothing: a call that their comments do not allow may have any
+ *    effect.
  *  - No function changes errno, whatever it returns, but a handler or callback
  *    of the host may.
  *

@@ -32,10 +32,15 @@ extern "C" {
  *    fcontext_t, with most others the first word of the context.  If sp is
  *    null, or *sp does not lie in [lo, hi], all of the stack is scanned.
  *    No word of the stack is scanned if *sp is hi and the stack grows down, or
- *    if it is lo and the stack grows up.  (With RT_STACK_THREAD, hi counts as
- *    outside, so all of the stack is scanned then.)  The registers and frames
- *    below are read all the same.  So when a fiber has ended, the host should
- *    unregister its stack.
+ *    if it is lo and the stack grows up.  But its registers (regs_lo) and its
+ *    frames (frames) are read all the same.  So when a fiber has ended, the
+ *    host should unregister its stack.  (With RT_STACK_THREAD, hi counts as
+ *    outside, so all of the stack is scanned then.)
+ *  - Only aligned words of 8 bytes are scanned, but lo, hi and *sp may have any
+ *    alignment.  On a stack that grows down, the words that lo and *sp point
+ *    into are scanned as a whole, and hi is rounded down.  On a stack that
+ *    grows up, lo is rounded up, and hi and *sp down.  regs_lo is rounded up,
+ *    and regs_hi down.
  *  - [regs_lo, regs_hi) is memory with the saved registers of a fiber, if they
  *    are not on its stack.  It is scanned while no thread runs the fiber.  With
  *    ucontext it is uc_mcontext.
@@ -76,8 +81,14 @@ extern "C" {
  * before is valid.  A compiler may keep the address of a thread-local variable
  * over a call, so the function that switches must not be inlined.
  *
- * In the child of a fork, a stack on which a thread ran that the child lacks is
- * scanned as *sp says.
+ * In the child of a fork no thread runs on a stack on which a thread ran that
+ * the child lacks.  The stack is scanned as *sp and *frames say, which are what
+ * the host saved when that fiber was last left.  The frames to which *frames
+ * leads may have ended since, and reading them may then end the child.  So
+ * before the child collects, the host must unregister each such stack that has
+ * frames, or set *frames to NULL.  (A host that sets *frames to NULL whenever
+ * the fiber goes on need not do that.)  rt/fork.h says what else a child must
+ * remove.
  */
 enum rt_stack_flags {
 	RT_STACK_DOWN = 0,   /* grows down: [*sp, hi) is in use, and its words
@@ -86,7 +97,8 @@ enum rt_stack_flags {
 				are read as in a range of RT_ROOT_WORDS.  No
 				thread runs on it */
 	RT_STACK_EXACT = 2,  /* while no thread runs on it, its words are read
-				as in a range of RT_ROOT_EXACT */
+				as in a range of RT_ROOT_EXACT, even with
+				RT_STACK_UP */
 	RT_STACK_THREAD = 4, /* the calling thread's own; the library finds lo
 				and hi */
 	RT_STACK_OWNED = 8   /* scanned by rt_trace_stack, and while a thread
@@ -100,10 +112,11 @@ enum rt_stack_flags {
  * therefore be reachable, or its value stack is not scanned.
  *
  * The words of a stack with a format are values.  On a stack that grows up each
- * is read as a value, and as nothing else.  On a stack that grows down each is
- * read in three ways: as an address, in rt_config.stack_format, and as a value
- * of the format whose tag is ignored.  The same holds for the registers of such
- * a stack, and for those of a thread that runs on it.
+ * value is read as such, and as nothing else.  With stride 16 the values begin
+ * at lo, and half a value below *sp is not read.  On a stack that grows down
+ * each word is read in three ways: as an address, in rt_config.stack_format,
+ * and as the value word of a value whose tag is ignored.  The same holds for
+ * the registers of such a stack, and for those of a thread that runs on it.
  *
  * rt_config.past_end holds for stacks that grow down and lack RT_STACK_EXACT,
  * and for registers.
@@ -120,7 +133,7 @@ typedef struct rt_stack_desc {
 	const rt_value_format *format;	  /* NULL: plain; copied */
 	const char *name; /* for reports; NULL, or copied, at most
 			     31 bytes */
-	uint32_t flags;	  /* a union of enum rt_stack_flags */
+	uint32_t flags;	  /* of enum rt_stack_flags, or-ed */
 	uint32_t spare;	  /* 0 */
 } rt_stack_desc;
 
@@ -152,9 +165,10 @@ RT_API void rt_stack_desc_init_sized(rt_stack_desc *d, size_t size);
  * *out untouched:
  *   RT_EINVAL  d or out is null; struct_size is wrong, as for
  *              rt_kind_register; lo is null or not below hi; only one of
- *              regs_lo and regs_hi is null, or they are not in order; format is
- *              not in order; a flag is unknown; spare is not 0; a format is
- *              given with RT_STACK_EXACT, or another flag with RT_STACK_THREAD
+ *              regs_lo and regs_hi is null, or regs_hi is below regs_lo; format
+ *              is not in order (rt_value_format); a flag is unknown; spare is
+ *              not 0; a format is given with RT_STACK_EXACT, or another flag
+ *              with RT_STACK_THREAD
  *   RT_ENOENT  RT_STACK_THREAD: the caller attached with RT_THREAD_EXACT, or
  *              has no stack of its own
  *   RT_EEXIST  RT_STACK_THREAD: the caller has registered its stack already

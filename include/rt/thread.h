@@ -1,5 +1,5 @@
 /*
- * thread.h - attaching threads, blocking regions, safepoints.
+ * thread.h - attaching threads, blocking regions, polls.
  *
  * A thread that wants to allocate or to hold pointers into the heap must attach
  * itself.  The collector looks for pointers on the stacks and in the registers
@@ -78,11 +78,14 @@ extern RT_API __thread rt_thread *rt_thread_tls
 enum { RT_THREAD_EXACT = 1, RT_THREAD_COOPERATIVE = 2 };
 
 /*
- * rt_thread_attach attaches the calling thread.  flags are 0 or a union of the
- * constants above.  The library asks the system for the bounds of the stack.
- * An attached thread that exits is detached, before pthread_join returns.  The
- * smallest stack of a thread
- * (PTHREAD_STACK_MIN, 16 KiB) is enough for every function.
+ * rt_thread_attach attaches the calling thread.  flags are 0, or constants
+ * above that are or-ed.  The library asks the system for the bounds of the
+ * stack.  An attached thread that exits is detached, before pthread_join
+ * returns.
+ *
+ * For the functions of the library a stack of 16 KiB is enough.  Callbacks and
+ * handlers of the host need room beyond that.  A thread that allocates may be
+ * the one that collects, and then callbacks of the collection run on its stack.
  *
  * The frames on the thread's stack, and its registers, are roots.  Thread-local
  * variables (__thread, thread_local) and thread-specific data are not, on any
@@ -222,9 +225,11 @@ RT_API int rt_blocking_leave(void);
 RT_API void *rt_call_blocking(void *(*fn)(void *), void *arg);
 
 /*
- * rt_safepoint stops the thread here if a stop is requested.  A thread that
- * computes for long without allocating must call it in its loops, every few
- * microseconds.  It costs two tests if no stop is requested.
+ * rt_safepoint stops the thread here if a stop is requested.  A loop of an
+ * attached thread outside a blocking region must poll every few microseconds:
+ * it calls rt_safepoint, rt_poll or another function that polls.  Allocation is
+ * enough only if the loop allocates much (rt/alloc.h).  rt_safepoint costs two
+ * tests if no stop is requested.
  *
  * If there is no background thread (gc_threads 0, or the system refuses one),
  * and something is left to sweep (rt_config.sweep), each call also sweeps one
@@ -233,17 +238,15 @@ RT_API void *rt_call_blocking(void *(*fn)(void *), void *arg);
  *
  * Any thread.  It does nothing on a thread that is not attached, inside a
  * blocking region or a no-GC stretch, and in the caller's own stop.  Blocks and
- * polls.
- * Does not collect, but another thread may collect while this one is stopped.
- * With RT_FINALIZE_POLL it runs destructors, which may collect.
+ * polls.  Does not collect, but another thread may collect while this one is
+ * stopped.  With RT_FINALIZE_POLL it runs destructors, which may collect.
  */
 RT_API void rt_safepoint(void);
 
 /*
  * rt_poll calls rt_safepoint if a stop is requested.  Otherwise it is two loads
  * and a test, inline: it runs no destructors even with RT_FINALIZE_POLL, and
- * sweeps nothing.  It is for loops of the host that neither allocate nor call
- * the library.
+ * sweeps nothing.  For stops it is as good as rt_safepoint.
  *
  * Any thread, as rt_safepoint.
  */
@@ -264,12 +267,15 @@ static inline void rt_poll(void)
  *
  * Inside:
  *  - A function that blocks or polls returns RT_ESTATE, NULL or 0 at once, even
- *    in the caller's own stop.  rt_safepoint and rt_poll do nothing.
+ *    in the caller's own stop.  So does rt_blocking_enter.  rt_safepoint and
+ *    rt_poll do nothing.
+ *  - The library calls no ready callback and no handler but the fatal one.
+ *    What they are to be told waits for a later call.  rt_set_warn_handler
+ *    names an exception.
  *  - Allocation works, but neither collects nor polls, and calls no handler.
- *    It passes the heap's goal and the memory limit, but not the limit of
- *    rt_set_heap_max.  It returns NULL only if there is no memory without a
- *    collection.  gcstress (rt_config) does not
- *    count it.
+ *    It passes the heap's goal and the memory limit, but not the hard limit
+ *    (rt_set_heap_max).  It returns NULL only if there is no memory without a
+ *    collection.  gcstress (rt_config) does not count it.
  *  - fork works, and so does rt_fork_prepare; parent and child continue inside
  *    the stretch.  But a fork is a stop.  If another thread's stop comes first,
  *    this thread is stopped for that one, as if it polled.

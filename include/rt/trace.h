@@ -28,8 +28,14 @@ extern "C" {
  *
  * min and max are unsigned and inclusive.
  *
- * A kind, a type, a registered range (rt_roots_add_values), and stacks with
- * registers (rt_config.stack_format) can each have a format.
+ * A kind, a type, a registered range (rt_roots_add_values), a registered stack
+ * (rt_stack_desc), and all stacks with registers (rt_config.stack_format) can
+ * each have a format.
+ *
+ * A format is "in order" if stride is 8 or 16, shift is from -16 to 16, test_at
+ * is 0 or, with stride 16, 1 or -1, and spare and flags are 0.  The other
+ * fields may have any value: if no word meets the test, there are no
+ * references.
  *
  * With stride 16 a range of values is a row of elements of 16 bytes that begins
  * at the low end of the range.  The value word of an element is its first word,
@@ -197,10 +203,11 @@ static inline void rt_trace_name(rt_tracer *t, const char *name, size_t index)
 /*
  * rt_trace_words tells all words of [lo, hi) that are aligned to 8, as RT_WORDS
  * does.  rt_trace_values tells all values of it in a format, from the first
- * word that is aligned to 8 on.  The range may be in the object or anywhere
- * else; an empty one is ignored.  Several threads share a long range.  So the
- * range and *f, which is not copied, must stay as they are until the world is
- * started again; *f is best static.
+ * word that is aligned to 8 on.  It tells nothing if the format is not in
+ * order.  The range may be in the object or anywhere else; an empty one is
+ * ignored.  Several threads share a long range.  So the range and *f, which is
+ * not copied, must stay as they are until the world is started again; *f is
+ * best static.
  */
 RT_API void rt_trace_words(rt_tracer *t, const void *lo, const void *hi);
 RT_API void rt_trace_values(rt_tracer *t, const void *lo, const void *hi,

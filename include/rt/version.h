@@ -54,7 +54,7 @@ extern "C" {
 enum rt_error {
 	RT_OK = 0,
 	RT_EINVAL = -1,	 /* null, zero, misaligned, unknown enum, overflow */
-	RT_ENOMEM = -2,	 /* the system refused, or the hard limit */
+	RT_ENOMEM = -2,	 /* the system refused, or the heap has no room */
 	RT_EPERM = -3,	 /* caller not attached, or not the stopper */
 	RT_EBUSY = -4,	 /* caller's own stop; still in use */
 	RT_ESTATE = -5,	 /* no heap, or one already; attached already; in a

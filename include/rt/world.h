@@ -18,7 +18,7 @@ extern "C" {
 enum rt_stop_reason {
 	RT_STOP_UNKNOWN,       /* rt_free_os_memory flushes caches */
 	RT_STOP_GC_MARK_TERM,  /* a collection, whatever its cause */
-	RT_STOP_GC_SWEEP_TERM, /* none in this version */
+	RT_STOP_GC_SWEEP_TERM, /* no stop in this version */
 	RT_STOP_READ_MEMSTATS, /* an exact read of statistics */
 	RT_STOP_HEAP_WALK,     /* rt_heap_walk, rt_heap_list, rt_drop_now */
 	RT_STOP_HEAP_VERIFY,
@@ -49,11 +49,11 @@ typedef struct rt_stop_times {
 	 * number of the first thread.  An attached thread keeps its number;
 	 * after it has detached, another thread may get it.  So a host can
 	 * compare slowest with that of other stops, with slowest of rt_cycle,
-	 * and with the fourth number of the probe stop.  No function returns
-	 * the number of a thread.  But with gc_threads 0, a thread that stops
-	 * the world while all others are in blocking regions reads its own
-	 * here.  In gdb it is the id of the struct to which p of rt_thread
-	 * points. */
+	 * and with what the probe rtheap:stop shows (doc/operating.md, Probes).
+	 * No function returns the number of a thread.  But with gc_threads 0, a
+	 * thread that stops the world while all others are in blocking regions
+	 * reads its own here.  In gdb it is the id of the struct to which p of
+	 * rt_thread points. */
 	uint32_t slowest;
 } rt_stop_times;
 
@@ -125,8 +125,10 @@ typedef struct rt_stops {
 /*
  * rt_read_stops fills *s with what the stops for a reason (enum rt_stop_reason)
  * took.  All stops of the host count together: every reason from RT_STOP_HOST
- * on reads the same figures, and longest_reason is the host's number.  The
- * figures begin at rt_init and are never reset.
+ * on reads the same figures, and longest_reason is the host's number.  A reason
+ * of the library for which there was no stop reads zeros, among them the one
+ * that this version never has.  The figures begin at rt_init and are never
+ * reset.
  *
  * The figures are of one moment.  A stop counts before another thread can stop
  * the world.  The child of a fork begins with those of its parent, and both
@@ -135,8 +137,9 @@ typedef struct rt_stops {
  * rt_read_stops_sized fills the first size bytes of *s.  Bytes that this
  * library does not know become 0.
  *
- * Returns 0, or RT_EINVAL (s is null, size is below 16 or above 4096, or there
- * is no such reason), RT_ESTATE (no heap); then *s is untouched.
+ * Returns 0, or RT_EINVAL (s is null, size is below 16 or above 4096, or the
+ * reason is below 0, or below RT_STOP_HOST and not in enum rt_stop_reason),
+ * RT_ESTATE (no heap); then *s is untouched.
  *
  * Any thread, even inside a blocking region and in its own stop, which counts
  * only when it has ended.  Does not block, collect or poll.
@@ -162,11 +165,11 @@ typedef int rt_walk_fn(void *obj, size_t size, int kind, void *arg);
  * may be unreachable.  Objects that were combined because they are smaller
  * than RT_NOSCAN_MIN bytes (with rt_config.align8 than 16) appear as one of 16.
  *
- * fn runs with the world stopped.  So it may call only what is allowed in the
- * caller's own stop, and it must not start the world or leave by longjmp.  fn
- * may be left by a C++ exception, or by the end of the thread; the walk is over
- * then.  obj is valid during the call.  A host that stores it where the
- * collector looks keeps the object alive.
+ * fn runs in the caller's own stop, even if the walk has made that stop.  So it
+ * may call only what is allowed there (rt/rt.h), and it must not start the
+ * world or leave by longjmp.  fn may be left by a C++ exception, or by the end
+ * of the thread; the walk is over then.  obj is valid during the call.  A host
+ * that stores it where the collector looks keeps the object alive.
  *
  * Returns 0, even if fn ended the walk, or RT_EINVAL (fn is null), RT_EPERM
  * (not attached), RT_EBUSY (inside a callback of a collection), RT_ESTATE
@@ -205,7 +208,7 @@ RT_API void **rt_heap_list(int kind, rt_pick_fn *pick, void *arg, size_t *n);
 
 /* The result of rt_heap_verify.  Frozen for this soname. */
 struct rt_verify {
-	uint64_t spans;	  /* spans looked at */
+	uint64_t spans;	  /* spans (rt/rt.h) looked at */
 	uint64_t objects; /* allocated objects in them */
 	uint64_t bytes;	  /* their sizes added up */
 	uint64_t errors;  /* contradictions found; 0 in a healthy heap */
