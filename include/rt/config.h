@@ -378,10 +378,10 @@ typedef struct rt_config {
 	 * 0: none; no file is read.
 	 * 1: the limit of processor time, in processors and rounded up, bounds
 	 * the helper threads as max_procs does.  It is read when the library
-	 * makes its first thread, or before the first collection that may be
-	 * for a limit, so even with gc_threads 0.  rt_config.max_procs does not
-	 * change.  From then on gc_cpu_limit counts no more processors than
-	 * this limit allows.
+	 * makes its first thread, or before the first collection or release of
+	 * pages that may be for a limit, so even with gc_threads 0.
+	 * rt_config.max_procs does not change.  From then on gc_cpu_limit
+	 * counts no more processors than this limit allows.
 	 * 2: as 1, but rt_init reads both limits.  The heap's memory limit is
 	 * memory_limit, or 90 percent of the group's if that is less; the rest
 	 * is for what the host has outside of the heap.  Later changes of the
@@ -483,12 +483,11 @@ typedef struct rt_config {
 	 * room.  So a host that allocates little looks at rt_finalizers_ready.
 	 * The background thread collects again after as long a time, even if
 	 * nothing was allocated, because a program can drop objects without an
-	 * allocation.
-	 * It does not collect while gc_percent is below 0, nor while the system
-	 * refuses the clock, and time in which the machine was suspended does
-	 * not count.  The thread is made, if not before, when objects first
-	 * take 4 MiB of pages, even if scavenge is 0.  A smaller heap has no
-	 * such collections, nor has one with gc_threads 0.
+	 * allocation.  It does not collect while gc_percent is below 0, nor
+	 * while the system refuses the clock, and time in which the machine was
+	 * suspended does not count.  The thread is made, if not before, when
+	 * objects first take 4 MiB of pages, even if scavenge is 0.  A smaller
+	 * heap has no such collections, nor has one with gc_threads 0.
 	 *
 	 * The stop waits until each attached thread polls or is in a blocking
 	 * region, and the other threads wait for it, as in any collection.
