@@ -11,6 +11,9 @@
 // - A helper of the stops may exist.  No stop waits for it: it may see chunks
 //   in one stop, and look for one at any time after that.
 //
+// There is no background thread: it takes the steps of slices_rest as a host
+// does.  So the model also holds where that thread was refused.
+//
 // A stop is a few words here (stw.pml shows the real one): it waits until no
 // thread runs.  One thread leads at a time (ask.pml).  bits.pml shows what
 // sweeping a chunk does.
@@ -284,17 +287,18 @@ inline slices_await(me, nogc, seen)
 }
 
 // Both are one step here, and two in Collector.  Huge pages that are chosen
-// between the two are provided, and their advice is taken in vain.
+// between the two are provided, and their advice is taken in vain.  A thread
+// that advises is blocked meanwhile, so a stop may come.
 // C: swept_take_advice, worker_advise
-// in: slices_rest
-inline take_advice()
+// at: WORKER_ADVISE
+inline take_advice(me)
 {
-	atomic {
-		if
-		:: advise -> advise = false; wanted = false
-		:: else
-		fi
-	}
+	if
+	:: atomic { advise -> advise = false; wanted = false };
+	   block(me);
+	   unblock(me)
+	:: else
+	fi
 }
 
 // C: slices_rest, finish_sweep
@@ -318,7 +322,7 @@ inline slices_rest(me, took, last, seen)
 	od;
 	took = false;
 	assert(ALL_SWEPT); // the goal is right, and a collection may be due
-	take_advice()
+	take_advice(me)
 }
 
 // C: sweep_all, sweep_done
@@ -469,7 +473,7 @@ proctype Host(byte me)
 		unblock(me);
 		swept_end(last);
 		if
-		:: true -> take_advice()
+		:: true -> take_advice(me)
 		:: true -> nogc = true
 		fi;
 		take_swept(me, nogc, took, last, seen);
