@@ -636,8 +636,8 @@ static RT_NOINLINE void sweep_for_stack(struct rt_mcache *mc, size_t n)
 	}
 }
 
-// find_stack takes a stack after a sweep, or from a collection.  over is
-// swept_over: then none could be taken without.
+// find_stack takes a stack after a sweep, or from a collection.  over says
+// whether the sweep was over: then there was no stack to take.
 static RT_NOINLINE void *find_stack(struct rt_mcache *mc, size_t n, bool over)
 {
 	struct want w = {.n = n, .stack = true};
