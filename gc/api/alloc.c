@@ -120,10 +120,10 @@ void *rt_alloc_slow_(rt_thread *t, unsigned i, size_t n)
 	__atomic_store_n(&t->nostop, 0, __ATOMIC_RELAXED);
 	if (i >= RT_ROWS * RT_RUN_CLASSES)
 		return NULL;
-	if (n > SIZECLASS_MAX_REQUEST)
-		return alloc_checked(t, i / RT_RUN_CLASSES, n, false);
 	if (n > RT_INLINE_MAX)
-		return alloc_long(t, i / RT_RUN_CLASSES, n);
+		return n > SIZECLASS_MAX_REQUEST
+			   ? alloc_checked(t, i / RT_RUN_CLASSES, n, false)
+			   : alloc_long(t, i / RT_RUN_CLASSES, n);
 	slot = slot_for(t, i, n);
 	if (slot) {
 		obj = mcache_next(t->mc, slot, false);
@@ -417,14 +417,13 @@ void *rt_stack_alloc(size_t n)
 
 int rt_stack_free(void *p, size_t n)
 {
-	int error;
+	rt_thread *t = rt_thread_tls;
 
 	if (!p)
 		return RT_EINVAL;
-	error = door_attached(false);
-	if (error)
-		return error;
-	if (!stackfree(rt_thread_tls->mc, proc_self(), p, n))
+	if (RT_UNLIKELY(!door_allocating(t)))
+		return door_attached(false);
+	if (!stackfree(t->mc, t->p, p, n))
 		return RT_EINVAL;
 	scavenger_freed();
 	return RT_OK;

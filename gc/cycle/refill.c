@@ -6,6 +6,13 @@
 #include "runtime/spans/spoil.h"
 #include "gc/cycle/swept.h"
 
+// is_sweeping is sweep_left, but tells sooner that the sweep is over, as it is
+// most of the time.
+RT_INLINE bool is_sweeping(void)
+{
+	return RT_UNLIKELY(!swept_over()) && sweep_left();
+}
+
 // waits tells whether the heap would grow for npages pages though spans are
 // left to sweep.  In a no-GC stretch it grows: stops wait for the thread.
 static RT_NOINLINE bool waits(const struct rt_mcache *mc, uint64_t npages)
@@ -48,9 +55,8 @@ void *refill_small(struct rt_mcache *mc, struct rt_proc *p,
 	mcache_retire_slot(mc, p, slot);
 	s = mcentral_pop(sc);
 	if (!s)
-		s = RT_LIKELY(!sweep_left())
-			? mheap_alloc_small(p, &mc->heap, sc)
-			: pop_or_make(mc, p, sc);
+		s = is_sweeping() ? pop_or_make(mc, p, sc)
+				  : mheap_alloc_small(p, &mc->heap, sc);
 	if (!s) {
 		// A flush does nothing for a slot without a span.
 		slot->run_log2 = MCACHE_RUN_FIRST;
@@ -89,7 +95,7 @@ static RT_NOINLINE bool has_room(const struct rt_mcache *mc, struct rt_proc *p,
 RT_INLINE bool earned(const struct rt_mcache *mc, struct rt_proc *p,
 		      uint64_t npages)
 {
-	return RT_LIKELY(!sweep_left()) || has_room(mc, p, npages);
+	return !is_sweeping() || has_room(mc, p, npages);
 }
 
 struct mspan *refill_large(struct rt_mcache *mc, struct rt_proc *p,
@@ -177,7 +183,7 @@ bool refill_resize(struct rt_proc *p, struct mspan *s, size_t n)
 		return false;
 	if (bytes > old) {
 		count_gained(p, bytes - old);
-		if (RT_UNLIKELY(sweep_left()))
+		if (is_sweeping())
 			pay_growth(p, (bytes - old) >> RT_PAGE_SHIFT);
 	}
 	return true;

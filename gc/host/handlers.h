@@ -37,13 +37,18 @@ void handlers_warn(const char *text);
 //
 // Returns true if it gave any.  Public functions that may have made mappings or
 // collected call it; they must hold no lock.  It does nothing in a no-GC
-// stretch.  handlers_warn_due is the part that runs only if a warning is due.
+// stretch.  handlers_warn_due is the part that runs only if a warning is due,
+// as handlers_warning_due tells.
 bool handlers_warn_due(void);
-RT_INLINE bool handlers_warn_pending(void)
+RT_INLINE bool handlers_warning_due(void)
 {
 	return RT_UNLIKELY(stacks_warning_due() || sysmem_warning_due() ||
-			   pacer_warning_due()) &&
-	       handlers_warn_due();
+			   pacer_warning_due());
+}
+
+RT_INLINE bool handlers_warn_pending(void)
+{
+	return handlers_warning_due() && handlers_warn_due();
 }
 
 // handlers_set_ready replaces the function that is told how many destructors

@@ -521,11 +521,37 @@ void *supply_object(struct rt_mcache *mc, struct want *w)
 	return obj;
 }
 
-void *supply_request(struct rt_thread *t, struct want *w)
+// ---- what the host is told before ----
+//
+// These call handlers of the host, if need be.  They return false if the thread
+// may not go on, because a handler has left (door_stayed).  They are seldom
+// called, and not inline: a request should save few registers.
+
+static RT_NOINLINE bool tell_warnings(struct rt_thread *t)
 {
 	const uint64_t attachments = door_attachments;
-	bool warned;
 
+	return !handlers_warn_pending() || door_stayed(t, attachments);
+}
+
+static RT_NOINLINE bool tell_news(struct rt_thread *t)
+{
+	const uint64_t attachments = door_attachments;
+
+	return !finalize_tell() || door_stayed(t, attachments);
+}
+
+static RT_NOINLINE bool tell_notices(struct rt_thread *t)
+{
+	const uint64_t attachments = door_attachments;
+
+	return !handlers_tell_notices() || door_stayed(t, attachments);
+}
+
+// ---- requests ----
+
+void *supply_request(struct rt_thread *t, struct want *w)
+{
 	RT_ASSERT(t == rt_thread_tls);
 	// What the range can never hold is refused before anything is tried.
 	if (!door_supplying_to(t, "an allocation") || w->n > arena.reserved ||
@@ -534,15 +560,14 @@ void *supply_request(struct rt_thread *t, struct want *w)
 	if (w->n == 0)
 		return &supply_zerobase;
 	safepoint_poll(t);
-	warned = handlers_warn_pending();
-	if (finalize_tell() || warned) {
-		if (!door_stayed(t, attachments))
+	if (handlers_warning_due() || finalize_has_news()) {
+		if (!tell_warnings(t) || !tell_news(t))
 			return NULL;
-		w->dry = false; // the handler may have allocated
+		w->dry = false; // a handler may have allocated
 	}
 	before_object(t->p, w->n);
-	if (handlers_tell_notices()) {
-		if (!door_stayed(t, attachments))
+	if (RT_UNLIKELY(notices_left() != 0)) {
+		if (!tell_notices(t))
 			return NULL;
 		w->dry = false;
 	}
@@ -613,31 +638,36 @@ static RT_NOINLINE void sweep_for_stack(struct rt_mcache *mc, size_t n)
 	}
 }
 
-static void *take_stack(struct rt_mcache *mc, size_t n)
+// find_stack takes a stack after a sweep, or from a collection.  over says
+// whether the sweep was over: then there was no stack to take.
+static RT_NOINLINE void *find_stack(struct rt_mcache *mc, size_t n, bool over)
 {
 	struct want w = {.n = n, .stack = true};
-	bool over = swept_over();
-	void *v;
+	void *v = NULL;
 
-	if (RT_UNLIKELY(!over))
+	if (!over) {
 		sweep_for_stack(mc, n);
-	v = stackalloc(mc, mc->thread.p, n);
-	if (!v && !over)
-		v = take_swept(mc, &w);
+		v = stackalloc(mc, mc->thread.p, n);
+		if (!v)
+			v = take_swept(mc, &w);
+	}
 	return v ? v : take_short(mc, &w);
 }
 
 void *supply_stack(struct rt_thread *t, size_t n)
 {
-	const uint64_t attachments = door_attachments;
+	bool over;
+	void *v;
 
 	RT_ASSERT(t == rt_thread_tls);
 	safepoint_poll(t);
-	if (handlers_warn_pending() && !door_stayed(t, attachments))
+	if (handlers_warning_due() && !tell_warnings(t))
 		return NULL;
 	if (is_due(n))
 		do_due(t->p, n);
-	if (handlers_tell_notices() && !door_stayed(t, attachments))
+	if (RT_UNLIKELY(notices_left() != 0) && !tell_notices(t))
 		return NULL;
-	return take_stack(t->mc, n);
+	over = swept_over();
+	v = RT_LIKELY(over) ? stackalloc(t->mc, t->p, n) : NULL;
+	return v ? v : find_stack(t->mc, n, over);
 }

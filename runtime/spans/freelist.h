@@ -133,20 +133,19 @@ RT_INLINE bool freelist_add(struct freelist *l, void *p)
 RT_INLINE void *freelist_take(struct freelist *l, uint32_t size)
 {
 	struct freelist_slot *slot = l->head;
-	char *p = (char *)slot;
-	uint32_t i = 0;
+	char *end = (char *)slot + size;
 
 	if (RT_UNLIKELY(slot->seal != freelist_seal(slot)))
 		freelist_overwritten(slot);
 	l->head = slot->next;
 	l->n--;
-	for (; i + 16 <= size; i += 16) {
-		memset(p + i, 0, 16);
+	for (char *p = (char *)slot; p <= end - 16; p += 16) {
+		memset(p, 0, 16);
 		// Without this the compiler turns the loop into a call.
-		__asm__ volatile("" : "+r"(i));
+		__asm__ volatile("" : "+r"(p));
 	}
-	if (i < size)
-		memset(p + i, 0, 8);
+	if (size % 16 != 0)
+		memset(end - 8, 0, 8);
 	return slot;
 }
 

@@ -337,6 +337,25 @@ TEST(a_stack_that_is_free_is_taken_without_sweeping)
 	heap_healthy();
 }
 
+// The heap does not grow for a stack while the dead may have its pages.
+TEST(a_stack_is_swept_for_before_the_heap_grows)
+{
+	uint64_t left = atomic_u64_load_relaxed(&sweep.left);
+	void *stack;
+
+	ck_assert(sweep_left());
+	rt_nogc_enter(); // in which pages are taken before anything is swept
+	while (mheap_fits(NULL, MIB >> RT_PAGE_SHIFT))
+		ck_assert_ptr_nonnull(rt_alloc_noscan(OBJECT));
+	rt_nogc_leave();
+	ck_assert_uint_eq(atomic_u64_load_relaxed(&sweep.left), left);
+	stack = rt_stack_alloc(MIB);
+	ck_assert_ptr_nonnull(stack);
+	ck_assert_uint_ne(atomic_u64_load_relaxed(&sweep.left), left);
+	must(rt_stack_free(stack, MIB));
+	heap_healthy();
+}
+
 static uint32_t chunks_left(void)
 {
 	uint64_t left = atomic_u64_load_relaxed(&sweep.left);

@@ -5,6 +5,7 @@
 #include <setjmp.h>
 
 #include "gc/cycle/pacer.h"
+#include "gc/host/finalize.h"
 
 static struct {
 	unsigned calls;
@@ -508,6 +509,41 @@ TEST(a_notice_handler_that_left_ends_the_allocation, .n = 2)
 	ck_assert_ptr_nonnull(rt_alloc_noscan(32 << 20));
 	*(void **)roots[0] = untold;
 	fail_scanned(p, _i);
+}
+
+static void leaving_ready(size_t n, void *arg)
+{
+	(void)arg;
+	ck_assert_uint_ne(n, 0);
+	if (told != 0)
+		return;
+	told++;
+	leaving_handler(0, NULL);
+}
+
+static RT_NOINLINE void drop_some(void)
+{
+	int kind = kind_make(.layout = RT_LAYOUT_NONE, .drop = drop_nothing,
+			     .flags = RT_KIND_DROP);
+
+	for (int i = 0; i < 100; i++)
+		ck_assert_ptr_nonnull(rt_alloc_kind(kind, 64));
+}
+
+// The collection of an allocation finds dead objects, of which the next
+// allocation tells.
+TEST(a_ready_callback_that_left_ends_the_allocation)
+{
+	void *p;
+
+	scanned_begin(false);
+	p = rt_alloc(1 << 20);
+	must(rt_set_finalize_mode(RT_FINALIZE_MANUAL, leaving_ready, NULL));
+	drop_some();
+	must(rt_set_gc_percent(100, NULL));
+	while (!finalize_has_news())
+		ck_assert_ptr_nonnull(rt_alloc_noscan_uninit(40000));
+	fail_scanned(p, true);
 }
 
 static unsigned ready;
