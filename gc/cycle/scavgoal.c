@@ -3,6 +3,7 @@
 
 #include "runtime/os/gauge.h"
 #include "runtime/os/sysmem.h"
+#include "runtime/os/throw.h"
 
 enum {
 	RETAIN_PART = 10,  // 1/10 of the goal may be kept beyond it
@@ -107,6 +108,7 @@ void scavgoal_reset(void)
 
 void scavgoal_note(const struct scavgoal_found *found)
 {
+	RT_ASSERT(found->free <= found->retained);
 	atomic_u64_store_relaxed(&scavgoal.in_use, found->in_use);
 	atomic_u64_store_relaxed(&scavgoal.last_goal, found->goal);
 	atomic_u64_store_relaxed(&scavgoal.retained, found->retained);
