@@ -1,8 +1,8 @@
 // ahead.c - brings in memory while threads take much of it.
 #include "gc/cycle/ahead.h"
 
-#include "runtime/os/settings.h"
 #include "runtime/os/throw.h"
+#include "runtime/os/settings.h"
 #include "runtime/spans/populate.h"
 #include "gc/cycle/pacer.h"
 #include "gc/cycle/scavgoal.h"

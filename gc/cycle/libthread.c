@@ -3,8 +3,8 @@
 
 #include "runtime/os/oscall.h"
 #include "runtime/os/schedpoint.h"
-#include "runtime/os/settings.h"
 #include "runtime/os/throw.h"
+#include "runtime/os/settings.h"
 #include "gc/mark/hostcall.h"
 
 __thread bool libthread_self;

@@ -2,10 +2,10 @@
 #include "gc/cycle/release.h"
 
 #include "runtime/os/oscall.h"
-#include "runtime/os/lockrank.h"
 #include "runtime/os/throw.h"
-#include "runtime/world/gcstats.h"
+#include "runtime/os/lockrank.h"
 #include "runtime/world/stw.h"
+#include "runtime/world/gcstats.h"
 #include "runtime/spans/scavenge.h"
 
 struct release release;

@@ -1,9 +1,9 @@
 // scavgoal.c - computes what may stay, and whether a program is idle.
 #include "gc/cycle/scavgoal.h"
 
+#include "runtime/os/throw.h"
 #include "runtime/os/gauge.h"
 #include "runtime/os/sysmem.h"
-#include "runtime/os/throw.h"
 
 enum {
 	RETAIN_PART = 10,  // 1/10 of the goal may be kept beyond it

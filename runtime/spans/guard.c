@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "runtime/os/settings.h"
 #include "runtime/os/throw.h"
+#include "runtime/os/settings.h"
 
 // A word of these bytes is no heap address and no small number.
 enum { CANARY = 0xcb };
