@@ -24,14 +24,14 @@ srcdir=${srcdir:-.}
 dir=$(mktemp -d) || exit 99
 trap 'rm -rf "$dir"' EXIT
 
-exempt='
-runway_init marking beside the threads
-runway_trigger marking beside the threads
-runway_begin marking beside the threads
-runway_owe marking beside the threads
-runway_end marking beside the threads
-runway_work marking beside the threads
-'
+exempt="
+runway_init marking beside the threads: the pacer's assists and credit
+runway_trigger marking beside the threads: the pacer's assists and credit
+runway_begin marking beside the threads: the pacer's assists and credit
+runway_owe marking beside the threads: the pacer's assists and credit
+runway_end marking beside the threads: the pacer's assists and credit
+runway_work marking beside the threads: the pacer's assists and credit
+"
 
 # code FILE...: the text without comments and without what tests alone have.
 code() {

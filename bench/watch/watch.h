@@ -6,10 +6,10 @@
 //
 //   at SECONDS RESIDENT IN_USE GOAL HELD COLLECTOR
 //
-// in MiB; HELD is what the heap has from the system without what went back, and
-// COLLECTOR is the share of the process's CPU time in percent that collections
-// took in the two seconds before.  The last line is that of every workload
-// (bench/workloads/harness.h).
+// in MiB; HELD is what the heap has from the system without what it released,
+// and COLLECTOR is the share of the process's CPU time in percent that
+// collections took in the two seconds before.  The last line is that of every
+// workload (bench/workloads/harness.h).
 //
 // The thread that takes samples is not attached, so no stop waits for it.
 #ifndef BENCH_WATCH_WATCH_H

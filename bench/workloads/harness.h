@@ -15,7 +15,7 @@
 //   HEAP_FREES                 1: heap_free frees, 0: it does nothing
 //   heap_hold(lo, hi) _drop    words of malloc's memory are roots
 //   heap_collect()             one full collection; nothing where there is none
-//   heap_release()             all free memory that can go back to the system
+//   heap_release()             all free memory that the heap can release
 //   heap_poll()                where a thread that does not allocate can stop
 //   heap_block() _unblock()    around a wait; the thread touches no object
 //   heap_stats_exact(), _live  bytes in use (HEAP_HAS_EXACT, HEAP_HAS_LIVE)

@@ -1,6 +1,7 @@
 // ahead.c - brings in memory while threads take much of it.
 #include "gc/cycle/ahead.h"
 
+#include "runtime/os/throw.h"
 #include "runtime/os/settings.h"
 #include "runtime/spans/populate.h"
 #include "gc/cycle/pacer.h"
@@ -83,10 +84,10 @@ bool ahead_called(const struct ahead *a)
 	return atomic_u32_load_relaxed(&a->due) != 0;
 }
 
-// bring_in brings in memory until there is enough.  It ends early if the heap
-// ends (*quit), and if a collection has come meanwhile that leaves unswept what
-// it found: then that is swept first, and another call says what is needed.
-// Returns whether it brought in any.
+// bring_in brings in memory until there is enough.  It ends early in two cases.
+// The heap ends (*quit).  Or another thread has collected meanwhile, and left
+// something to sweep.  That is swept first, and the next call of ahead_run says
+// what is needed.  Returns whether it brought in any.
 static bool bring_in(struct rt_proc *p, struct need n, const atomic_u32 *quit)
 {
 	struct populate_pass pass = populate_begin();
@@ -117,6 +118,9 @@ void ahead_run(struct ahead *a, struct rt_proc *p, uint64_t now,
 	uint64_t before = a->called;
 	struct need n = {0, 0};
 
+	RT_ASSERT(proc_is_running(p));
+	if (RT_DEBUG_BUILD)
+		lockrank_none();
 	if (!ahead_called(a))
 		return;
 	atomic_u32_store_relaxed(&a->due, 0);

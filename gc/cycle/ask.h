@@ -9,13 +9,12 @@
 // world, takes the queue, collects, and starts the world.  The others sleep, as
 // blocked, until then.
 //
-// A thread asks while it runs.  If it asks before a stop, the collection of
-// that stop begins after it asked.  If it asks after the start, a later
-// collection answers.  Its reason holds until then, unless much is freed by
-// hand: otherwise heap_live only grows, and there is no more memory than the
-// thread found.  So no collection is run for nothing.  A thread waits at most
-// for the rest of the collection under way and for one more, whatever the
-// others do.
+// Only a running thread asks, and the leader takes the queue when the world is
+// stopped.  So the collection begins after every ask that it answers.  Until
+// then the reason for an ask holds, unless much is freed by hand: otherwise
+// heap_live only grows, and there is no more memory than the thread found.  So
+// no collection is run for nothing.  A thread waits at most for the rest of the
+// collection under way and for one more, whatever other threads do.
 //
 // An ask that comes after the queue was taken finds a leader at work.  When
 // that leader is done, it passes the lead to the thread that asked first.

@@ -3,6 +3,7 @@
 
 #include "runtime/os/oscall.h"
 #include "runtime/os/schedpoint.h"
+#include "runtime/os/throw.h"
 #include "runtime/os/settings.h"
 #include "gc/mark/hostcall.h"
 
@@ -64,8 +65,18 @@ static void *libthread_main(void *arg)
 	return NULL;
 }
 
+// check_waits checks, in debug builds, that the caller may wait for another
+// thread of the library: no stop waits for it meanwhile.
+static void check_waits(void)
+{
+	RT_ASSERT(!proc_self() || !proc_is_running(proc_self()));
+	if (RT_DEBUG_BUILD)
+		lockrank_none();
+}
+
 bool libthread_start(struct libthread *t, const struct libthread_work *work)
 {
+	check_waits();
 	t->work = work;
 	note_clear(&t->begun);
 	if (oscall_thread_start(&t->thread, libthread_main, t) != 0)
@@ -78,6 +89,7 @@ bool libthread_start(struct libthread *t, const struct libthread_work *work)
 
 void libthread_poll(struct rt_proc *p)
 {
+	RT_ASSERT(proc_is_running(p));
 	if (!proc_wanted(p))
 		return;
 	proc_block(p);
@@ -86,6 +98,7 @@ void libthread_poll(struct rt_proc *p)
 
 void libthread_join(const struct libthread *t)
 {
+	check_waits();
 	oscall_thread_join(t->thread);
 }
 

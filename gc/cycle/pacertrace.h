@@ -14,8 +14,9 @@
 
 #include "runtime/os/throw.h"
 
-// pacertrace_format_swept writes a line about the sweep beside the threads that
-// preceded the collection c.  Returns false if there was none.
+// pacertrace_format_swept writes a line about the sweep that took place beside
+// the threads before the collection c.  Returns false, and writes nothing, if
+// there was no such sweep.
 bool pacertrace_format_swept(struct text *t, const rt_cycle *c);
 
 // These write a line about a collection: what it took, its sweep, and the next

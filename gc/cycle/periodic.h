@@ -1,14 +1,13 @@
-// periodic.h - a collection by the background thread when there was none for
-// long.
+// periodic.h - the background thread collects if no other thread has for long.
 //
 // Go: forcegcperiod, forcegchelper (proc.go), gcTriggerTime (mgc.go).
 //
-// The thread of the scavenger collects if no collection has taken place for
-// rt_config.gc_period_s, unless gc_percent is below 0.  Like Go's, it does so
-// even if nothing was allocated since the last collection.  A program can drop
-// what a root refers to without an allocation.  Objects that were kept for a
-// destructor may be free after it ran, and so may what a word on a stack kept
-// that was overwritten.  No count shows any of these.
+// The background thread (scavenger.h) collects if no collection has taken place
+// for rt_config.gc_period_s, unless gc_percent is below 0.  Like Go's, it does
+// so even if nothing was allocated since the last collection.  More may be dead
+// all the same, and no count shows it: a root may have been overwritten, or a
+// word on a stack.  An object that was kept for its destructor may be dead
+// after the destructor has run.
 //
 // The collection answers no ask (ask.h): the thread leads without one.  So it
 // serves no request for memory.  A thread that asks meanwhile leads next.
@@ -20,8 +19,9 @@
 // nothing differs from a thread of the host that collects: the same functions
 // work, and the others refuse in the same way.  Only rt_thread_self returns
 // NULL, because no host may describe the stack of this thread.  The thread
-// notes what handlers must be told, and a thread of the host tells them.  Nor
-// does it make helpers, which would have its scheduling and not the host's.
+// calls no handler.  It notes what the handlers must be told, and a thread of
+// the host tells them.  It makes no helpers either: they would have its
+// scheduling and not that of the host.
 #ifndef GC_CYCLE_PERIODIC_H
 #define GC_CYCLE_PERIODIC_H
 
@@ -42,11 +42,11 @@ bool periodic_wanted(void);
 // refused, none is due, and it returns the whole period.
 uint64_t periodic_left(struct periodic *s, uint64_t now);
 
-// periodic_collect collects if that is due, no thread has the right to lead or
-// to stop the world, and *quit is 0, which only a thread with the latter right
-// may change to 1.  Returns whether it has.  p is the caller's P, which
-// may be stopped afterwards.  It must be running, with no stack to be scanned.
-// The caller must hold no lock.
+// periodic_collect collects if that is due, if no other thread leads or has the
+// right to stop the world, and if *quit is 0.  Only a thread with the right to
+// stop the world may change *quit to 1.  Returns whether it has collected.  p
+// is the caller's P, which may be stopped afterwards.  It must be running, with
+// no stack to be scanned.  The caller must hold no lock.
 bool periodic_collect(struct periodic *s, struct rt_proc *p,
 		      const atomic_u32 *quit);
 

@@ -71,8 +71,8 @@ RT_INLINE void count_large(struct rt_proc *p, const struct mspan *s)
 {
 	struct heapstats_delta *d;
 
-	// This is after in_heap, so a reader never finds more objects than
-	// heap.
+	// The span's bytes are in in_heap by now, so no reader finds more bytes
+	// in objects than in the heap.
 	d = heapstats_acquire(p);
 	heapstats_add(&d->large_alloc, s->elemsize);
 	heapstats_add(&d->large_alloc_count, 1);

@@ -2,6 +2,9 @@
 #include "gc/cycle/release.h"
 
 #include "runtime/os/oscall.h"
+#include "runtime/os/throw.h"
+#include "runtime/os/lockrank.h"
+#include "runtime/world/stw.h"
 #include "runtime/world/gcstats.h"
 #include "runtime/spans/scavenge.h"
 
@@ -11,8 +14,12 @@ void release_step(struct rt_proc *p)
 {
 	struct scavenge_pass pass = scavenge_begin(true);
 	uint64_t before = oscall_thread_cpu(0);
-	uint64_t released = scavenge_range(p, &pass, SCAVENGE_STEP);
+	uint64_t released;
 
+	RT_ASSERT(p == proc_self() && !stw_stopped());
+	if (RT_DEBUG_BUILD)
+		lockrank_none();
+	released = scavenge_range(p, &pass, SCAVENGE_STEP);
 	if (released == 0)
 		atomic_u64_store_relaxed(&release.dry,
 					 gauge_load(&gauges.mapped_ready));

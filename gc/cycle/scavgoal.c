@@ -1,6 +1,7 @@
 // scavgoal.c - computes what may stay, and whether a program is idle.
 #include "gc/cycle/scavgoal.h"
 
+#include "runtime/os/throw.h"
 #include "runtime/os/gauge.h"
 #include "runtime/os/sysmem.h"
 
@@ -107,6 +108,7 @@ void scavgoal_reset(void)
 
 void scavgoal_note(const struct scavgoal_found *found)
 {
+	RT_ASSERT(found->free <= found->retained);
 	atomic_u64_store_relaxed(&scavgoal.in_use, found->in_use);
 	atomic_u64_store_relaxed(&scavgoal.last_goal, found->goal);
 	atomic_u64_store_relaxed(&scavgoal.retained, found->retained);

@@ -19,10 +19,10 @@
 // own.
 //
 // A pass ends when the system refuses SCAVENGE_REFUSALS releases in a row.
-// After such a pass, or a pass whose every release was refused, the thread
-// does not wait until the program is idle, because the pass of an idle program
-// would be refused as well.
-// The next collection tries again, and so does the next new pass.
+// After such a pass, or one in which every release was refused, the thread does
+// not look again when the program may be idle: the pass of an idle program
+// would be refused as well.  After the next collection the thread tries again,
+// and in the next new pass.
 #ifndef GC_CYCLE_SCAVTURN_H
 #define GC_CYCLE_SCAVTURN_H
 

@@ -473,9 +473,9 @@ void sweep_help(struct rt_proc *p)
 	}
 }
 
-// await_span sleeps while another thread sweeps a span, for a moment: no wake
-// comes.  Only giving up the processor would not let a thread of a lower
-// priority run.
+// await_span sleeps for a moment, because another thread sweeps a span.  No
+// thread wakes the sleeper.  It must sleep: sched_yield would not let a thread
+// of a lower priority run.
 static void await_span(const struct mspan *s, uint32_t claimed)
 {
 	oscall_futex_wait(&s->sweepgen, claimed, SPAN_NS);

@@ -88,10 +88,10 @@ void swept_all(struct rt_proc *p);
 // swept_end does what follows the last chunk, unless another thread does, or
 // chunks are left, or a sweeper is active.
 //
-// A thread that sweeps the last chunk may find another one active that then
-// does not call swept_end: one that makes sure that a span is swept, or a
-// helper that comes late.  So each thread that needs a span, and each that
-// waits for the end, calls it as well.
+// The thread that sweeps the last chunk may find another sweeper active, and
+// that one may not call swept_end: it makes sure that one span is swept, or is
+// a helper that comes late.  So each thread that needs a span, or waits for the
+// end, calls swept_end as well.
 void swept_end(void);
 
 // swept_end_stopped is swept_end for a stopper, after sweep_all.  The threads

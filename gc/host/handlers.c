@@ -24,6 +24,14 @@ static struct {
 	void *ready_arg;
 } handlers = {.lock = RT_MUTEX_INIT(LOCKRANK_HANDLERS)};
 
+// check_caller checks, in debug builds, that a handler may be called.
+static void check_caller(void)
+{
+	RT_ASSERT(!door_stopper());
+	if (RT_DEBUG_BUILD)
+		lockrank_none();
+}
+
 // ---- out of memory ----
 
 // The mark of this thread's newest call of the handler that has not returned.
@@ -49,6 +57,7 @@ RT_NOINLINE RT_NO_SANITIZE static bool call_oom(const struct oom_handler *oom,
 	struct hostcall outer;
 	bool again;
 
+	check_caller();
 	framemark_set(&mark);
 	oom_mark = &mark;
 	outer = hostcall_begin_marked("out-of-memory handler", &mark,
@@ -92,6 +101,7 @@ static bool warn(const char *text)
 		struct hostcall before =
 		    hostcall_begin("warn handler", NULL, (uintptr_t)fn);
 
+		check_caller();
 		fn(text, arg);
 		hostcall_end(&before);
 	}
@@ -172,8 +182,9 @@ RT_NOINLINE bool handlers_warn_due(void)
 	bool mappings, stack, limit;
 	uintptr_t sp;
 
-	// No handler runs in a no-GC stretch; a later call tells.
-	if (door_nogc())
+	// No handler runs in a no-GC stretch or in the caller's own stop; a
+	// later call tells.
+	if (door_nogc() || door_stopper())
 		return false;
 	mappings = sysmem_take_warning();
 	stack = stacks_take_warning(&sp);
@@ -212,6 +223,7 @@ static void tell(rt_ready_fn *fn, size_t n, void *arg)
 	    hostcall_begin("ready callback", NULL, (uintptr_t)fn);
 	const bool outer = telling;
 
+	check_caller();
 	telling = true;
 	fn(n, arg);
 	telling = outer;

@@ -37,8 +37,8 @@ void handlers_warn(const char *text);
 //
 // Returns true if it gave any.  Public functions that may have made mappings or
 // collected call it; they must hold no lock.  It does nothing in a no-GC
-// stretch.  handlers_warn_due is the part that runs only if a warning is due,
-// as handlers_warning_due tells.
+// stretch or in the caller's own stop.  handlers_warn_due is the part that runs
+// only if a warning is due, as handlers_warning_due tells.
 bool handlers_warn_due(void);
 RT_INLINE bool handlers_warning_due(void)
 {

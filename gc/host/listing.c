@@ -118,6 +118,7 @@ void **listing_make(int kind, rt_pick_fn *pick, void *arg, size_t *n)
 	const uint64_t attachments = door_attachments;
 	size_t more = 0; // that other threads may make meanwhile
 
+	RT_ASSERT(door_allocating(t) && !door_nogc());
 	for (;;) {
 		// A handler of the host may have run after the stop.
 		if (!fill(&l) || !door_stayed(t, attachments) || door_nogc())

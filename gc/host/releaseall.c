@@ -6,6 +6,7 @@
 #include "runtime/spans/scavenge.h"
 #include "runtime/spans/stackalloc.h"
 #include "gc/cycle/gctrace.h"
+#include "gc/host/door.h"
 #include "gc/host/visit.h"
 
 // flush_caches flushes the pages, spans and stacks that threads keep for
@@ -26,6 +27,8 @@ void releaseall(struct rt_proc *p)
 	uint64_t released = 0;
 	uint32_t chunk = 0;
 
+	RT_ASSERT(p == proc_self() && door_allocating(rt_thread_tls) &&
+		  !door_nogc());
 	flush_caches();
 	while (!pass.over) {
 		uint64_t n = scavenge_range(p, &pass, SCAVENGE_STEP);

@@ -4,11 +4,22 @@
 #include "runtime/os/schedpoint.h"
 #include "runtime/world/safepoint.h"
 #include "gc/cycle/scavenger.h"
+#include "gc/host/door.h"
+
+// check_caller checks, in debug builds, that t is the calling thread's, and may
+// sweep.
+static void check_caller(const struct rt_thread *t)
+{
+	RT_ASSERT(t == rt_thread_tls && door_allocating(t));
+	if (RT_DEBUG_BUILD)
+		lockrank_none();
+}
 
 void slices_await(struct rt_thread *t)
 {
 	struct rt_proc *p = t->p;
 
+	check_caller(t);
 	if (t->nogc != 0) {
 		swept_await();
 		return;
@@ -22,12 +33,15 @@ void slices_await(struct rt_thread *t)
 
 void slices_help(struct rt_thread *t)
 {
+	check_caller(t);
 	if (atomic_u32_load_relaxed(&scavenger.runs) == 0)
 		swept_slice(t->p);
 }
 
 void slices_rest(struct rt_thread *t)
 {
+	check_caller(t);
+	RT_ASSERT(!proc_in_nogc(t));
 	if (RT_LIKELY(swept_over()))
 		return;
 	while (!swept_over()) {

@@ -263,9 +263,11 @@ static void check_row(const struct work_range *row, const char *title)
 		check_region(&r);
 }
 
-// check_stacks checks the stacks that marking has scanned.  Among them are
-// stacks that it scanned for an object.  The object's callback tells these
-// again, but not the ends of objects (past_end).
+// check_stacks checks the stacks that marking has scanned.  Some belong to an
+// object, whose callback told marking to scan them.  When that object is
+// checked, its callback tells them again.  They are checked here as well,
+// because the callback does not tell words that equal the end of an object
+// (past_end).
 static void check_stacks(void)
 {
 	for (size_t i = 0; i < stacks_count(); i++) {

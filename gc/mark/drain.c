@@ -13,8 +13,8 @@
 enum {
 	// Entries between two looks at what other markers need.
 	LOOK_EVERY = 64,
-	// Entries that the first marker takes before it calls helpers.  They
-	// take some hundred microseconds, so a small heap wakes no thread.
+	// Entries that the opener takes before it calls helpers.  They take
+	// some hundred microseconds, so a small heap wakes no thread.
 	// With gcstress, even a small heap must meet helpers.
 	CALL_AFTER = 8192,
 };
@@ -67,7 +67,7 @@ void drain_begin(void)
 }
 
 // If there are helpers, call_helpers begins to measure, and calls them if they
-// pay.  Only the first marker calls it, once in a marking.
+// pay.  Only the opener calls it, once in a marking.
 static void call_helpers(struct marker *m)
 {
 	drain.worth = true;
@@ -94,8 +94,8 @@ static bool serve(struct marker *m)
 	return true;
 }
 
-// look_around shares work with a marker that waits.  The first marker calls
-// helpers once it has worked for a while and has work to share.
+// look_around shares work with a marker that waits.  The opener calls helpers
+// once it has worked for a while and has work to share.
 static void look_around(struct marker *m)
 {
 	if (work_waiting() != 0 && serve(m))

@@ -9,8 +9,7 @@
 // shape of the object graph can exhaust a stack.
 //
 // From time to time a marker looks whether another one waits, and shares its
-// work with that one.  The first marker calls helpers when it has worked for a
-// while.
+// work with that one.  The opener calls helpers when it has worked for a while.
 #ifndef GC_MARK_DRAIN_H
 #define GC_MARK_DRAIN_H
 
@@ -19,10 +18,10 @@
 
 enum { DRAIN_QUEUE = 8 }; // with 8 to 16, marking is as fast as memory
 
-// What the first marker knows of helpers.  No check: it is made anew in each
+// What the opener knows of helpers.  No check: it is made anew in each
 // marking, and means nothing in between.
 struct drain {
-	struct marker first; // of the thread that stopped the world
+	struct marker first; // the opener, whose thread stopped the world
 	uint64_t call_after; // entries that it takes before helpers are called
 	// What marking has cost, with or without helpers, since the moment when
 	// they were worth calling.

@@ -68,7 +68,7 @@ struct mspan *drops_next_span(uint64_t *page)
 	return NULL;
 }
 
-// queue adds a span to the next part.
+// queue adds a span to the second part of the queue, after its last span.
 static void queue(struct mspan *s)
 {
 	s->queued = 1;

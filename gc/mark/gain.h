@@ -10,7 +10,7 @@
 // processor time.  The other way is tried again after 2, 4, 8, ... and at most
 // 32 markings.
 //
-// The first marker writes, with the world stopped.
+// The opener (work.h) writes, with the world stopped.
 #ifndef GC_MARK_GAIN_H
 #define GC_MARK_GAIN_H
 

@@ -35,8 +35,8 @@ enum {
 	STACK_JOBS = 256,
 };
 
-// The jobs of a marking.  Written by the first marker.  No check, for the
-// reason in drain.h.
+// The jobs of a marking.  Written by the opener.  No check, for the reason in
+// drain.h.
 static struct {
 	// Jobs come in this order.
 	uint32_t range_jobs;

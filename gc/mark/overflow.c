@@ -2,11 +2,13 @@
 #include "gc/mark/overflow.h"
 
 #include "runtime/os/schedpoint.h"
+#include "runtime/os/throw.h"
 
 struct overflow overflow;
 
 void overflow_set(uint64_t page)
 {
+	RT_ASSERT(page < arena_used() >> RT_PAGE_SHIFT);
 	// Pairs with the acquire in overflow_take: a marker that takes the bit
 	// sees the mark that was set before.
 	atomic_u64_or_release(&arena.overflow[page / OVERFLOW_PAGES],
@@ -43,6 +45,7 @@ uint64_t overflow_take(uint64_t i)
 
 void overflow_leave(uint64_t i, uint64_t bits)
 {
+	RT_ASSERT(bits != 0);
 	// Pairs with the acquire in overflow_take.
 	atomic_u64_or_release(&arena.overflow[i], bits);
 	// Pairs with the acquire in overflow_lower_left.

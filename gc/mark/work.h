@@ -17,7 +17,8 @@
 // it meets a large array or a deep stack; ranges are taken a piece at a time.
 //
 // What the markers agree on is under one lock.  A marker takes it when it has
-// nothing left, to give work, and to add a range.  They agree on this:
+// nothing left, to give work, and to add a range.  The opener is the marker
+// that has begun the marking (work_open).  They agree on this:
 //   - a marker is busy while it may hold words; a marker that is not busy waits
 //     in work_get;
 //   - a marker that gives work takes a waiting marker off the list, puts the

@@ -180,10 +180,10 @@ void sysmem_free(void *p, size_t n, atomic_u64 *stat)
 
 // ---- reserve ----
 
-// trim unmaps [from, to), an end of a reservation.  If the system refuses, only
-// these addresses are lost: they hold no memory.  An empty range is always
+// unmap_end unmaps [from, to), an end of a reservation.  If the system refuses,
+// only these addresses are lost: they hold no memory.  An empty range is always
 // refused, which does no harm.
-static void trim(char *from, char *to)
+static void unmap_end(char *from, char *to)
 {
 	oscall_unmap(from, (size_t)(to - from));
 }
@@ -206,15 +206,15 @@ static char *reserve_aligned(size_t n, size_t align)
 		return NULL;
 	if (is_aligned(p + page_size, align))
 		return p + page_size;
-	trim(p, p + around);
+	unmap_end(p, p + around);
 
 	p = reserve(around + align);
 	if (!p)
 		return NULL;
 	uintptr_t first = (uintptr_t)p + page_size;
 	char *base = p + (base_align_up(first, align) - (uintptr_t)p);
-	trim(p, base - page_size);
-	trim(base + n + page_size, p + around + align);
+	unmap_end(p, base - page_size);
+	unmap_end(base + n + page_size, p + around + align);
 	return base;
 }
 

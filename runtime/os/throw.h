@@ -61,7 +61,7 @@ void throw_fork_child(void);
 	((RT_DEBUG_BUILD && !(cond)) ? throw_fatal("assertion: " #cond)        \
 				     : (void)0)
 
-// throw_wrong throws what, unless it is NULL.
+// throw_wrong throws the text in what.  It returns if that is NULL.
 RT_INLINE void throw_wrong(const char *what)
 {
 	if (RT_UNLIKELY(what != NULL))

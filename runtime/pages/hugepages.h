@@ -16,12 +16,12 @@
 // page.  A table's unit is WANTED when all chunks that it describes are WANTED
 // or HUGE.  It is SMALL again when a part of it is released.
 //
-// A stretch is HUGE units in a row.  Each stretch costs the process two more
-// mappings, so there are few.  The heap may have HUGEPAGES_STRETCHES and one
-// more for each GiB of the heap, and so may each table.  No stretch begins when
-// mappings run out.  A unit inside a stretch that becomes SMALL splits the
-// stretch.  Where there may be no more stretches, the shorter side becomes
-// SMALL as well.
+// A stretch is a row of HUGE units.  Each stretch costs the process two more
+// mappings, so there are few.  The heap may have HUGEPAGES_STRETCHES of them,
+// and one more for each GiB of the heap.  Each table may have as many.  No
+// stretch begins when mappings run out.  A unit inside a stretch that becomes
+// SMALL splits the stretch.  Where there may be no more stretches, the shorter
+// side becomes SMALL as well.
 //
 // The lock protects the states.  It is held while the system is advised, but
 // not while the system copies pages.

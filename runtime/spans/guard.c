@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "runtime/os/throw.h"
 #include "runtime/os/settings.h"
 
 // A word of these bytes is no heap address and no small number.
@@ -97,6 +98,7 @@ void guard_leave(uintptr_t base, uint64_t npages)
 	uintptr_t lo = base_align_up(base, guard_size());
 	uintptr_t guard = guard_begin(base, npages);
 
+	RT_ASSERT(!arena_span(arena_offset(base) >> RT_PAGE_SHIFT));
 	if (lo < guard && !sysmem_protect((void *)lo, guard - lo))
 		lo = guard;
 	note_protected(lo, guard + guard_size(), guard);

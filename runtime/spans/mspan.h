@@ -208,9 +208,10 @@ struct mspan_run {
 	unsigned stop;
 };
 
-// The place in a cached span down to which runs were taken.  It is inside an
-// allocword, which was read once.  That is enough, because only the P that
-// caches the span changes the alloc line, and the cursor ends with the caching.
+// A place in a cached span: the slots above it have been searched, and their
+// runs taken.  It is inside an allocword, which is read once.  That is enough,
+// because only the P that caches the span changes the alloc line, and the
+// cursor is not used after the span has left the cache.
 struct mspan_cursor {
 	uint64_t free;		 // slots of the allocword that are left to take
 	uint64_t taken;		 // slots that were allocated when it was read

@@ -4,9 +4,9 @@
 //
 // The three functions change all numbers that a page is part of: the gauges of
 // the heap (heapgauge.h), those of stacks and of mapped memory (gauge.h,
-// sysmem.h), and the consistent statistics (heapstats.h).  No
-// thread can be stopped between the change of a page bit and the call, so the
-// numbers are exact in every stop.
+// sysmem.h), and the consistent statistics (heapstats.h).  No thread can be
+// stopped between the change of a page bit and the call, so the numbers are
+// exact in every stop.
 //
 // p is the calling thread's P, or NULL if it has none.
 #ifndef RUNTIME_SPANS_PAGECOUNT_H

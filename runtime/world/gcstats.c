@@ -119,8 +119,8 @@ static void record_publish(void)
 	uint64_t n = atomic_u64_load_relaxed(&record.done) + 1;
 
 	memcpy(copy, &state.accounts, sizeof copy);
-	// These releases pair with the acquires in record_read: a
-	// reader that sees any word below also sees begun, and reads again.
+	// These releases pair with the acquires in record_read: a reader that
+	// sees any word below also sees begun, and reads again.
 	atomic_u64_store_relaxed(&record.begun, n);
 	for (unsigned i = 0; i < WORDS; i++)
 		atomic_u64_store_release(&record.word[i], copy[i]);

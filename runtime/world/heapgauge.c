@@ -25,18 +25,11 @@ void heapgauge_enter(struct rt_proc *p)
 	while (!atomic_ptr_cas_relaxed(list, p->next_counted, p));
 }
 
-// running is for RT_ASSERT.
-static bool running(const struct rt_proc *p)
-{
-	return (atomic_u32_load_relaxed(&p->state) & PROC_STATE) ==
-	       PROC_RUNNING;
-}
-
 // collect moves the parts of p, whose thread must not move them meanwhile, to
 // the shared ones.
 static void collect(struct rt_proc *p)
 {
-	RT_ASSERT(p == proc_self() || p->stopper || !running(p));
+	RT_ASSERT(p == proc_self() || p->stopper || !proc_is_running(p));
 	for (unsigned i = 0; i < HEAPGAUGE_COUNT; i++) {
 		atomic_u64_add_relaxed(&heapgauges.no_p[i],
 				       atomic_u64_load_relaxed(&p->gauges[i]));

@@ -165,6 +165,14 @@ RT_INLINE bool proc_is_free(const struct rt_proc *p)
 	return (atomic_u32_load_acquire(&p->state) & PROC_STATE) == PROC_FREE;
 }
 
+// proc_is_running tells whether the thread of a P may touch the heap.  It is
+// for assertions.
+RT_INLINE bool proc_is_running(const struct rt_proc *p)
+{
+	return (atomic_u32_load_relaxed(&p->state) & PROC_STATE) ==
+	       PROC_RUNNING;
+}
+
 // proc_attach gives the calling thread a P, which is RUNNING.  It waits while a
 // stop lasts.  Returns NULL if there is no memory for a record, or if Ps are
 // closed.

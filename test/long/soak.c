@@ -5,16 +5,16 @@
 //
 // Threads come and go, allocate sizes that shift from round to round, drop what
 // they hold, send each other objects, read statistics, collect and block.  The
-// process forks.  At the end of a round free memory goes back to the system.
+// process forks.  At the end of a round free memory is released.
 // Then the same objects live as after every other round.  The heap is counted
 // again, totals have not fallen, and the memory that the system holds for the
 // process is noted.
 //
 // One heap sweeps in the stop, has no scavenger, and is told to release memory.
-// The other one is as an embedder gets it: it sweeps beside the threads, gets
+// The other one is as a host gets it: it sweeps beside the threads, gets
 // memory ahead of need, and its scavenger releases.  It is told to release in
 // one round of three.  In the others the program waits, as blocked, until its
-// free memory has gone by itself, once after a collection that the program
+// free memory was released by itself, once after a collection that the program
 // asked for, and once after one that it did not.  A scavenger that does nothing
 // makes such a round wait until the test has failed.  No time passes in a wait
 // but by fault_advance_clock.
@@ -758,7 +758,7 @@ static void await_release(uint64_t cycles)
 	must(rt_blocking_leave());
 }
 
-// How memory goes back at the end of a round.
+// How memory is released at the end of a round.
 static void call_release(void)
 {
 	must(rt_free_os_memory());

@@ -49,7 +49,7 @@ static uint64_t threads_made(void)
 	return made;
 }
 
-// begin_both makes the scavenger's thread and a helper.
+// begin_both makes the background thread and a helper.
 static void begin_both(void)
 {
 	begin();

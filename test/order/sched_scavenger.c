@@ -154,7 +154,7 @@ static bool lacks_populate(enum schedpoint at)
 	return true;
 }
 
-// begin_ahead makes threads take so much memory that the scavenger's thread
+// begin_ahead makes threads take so much memory that the background thread
 // brings some in, and has it in its hands.  No time passes meanwhile, so a slow
 // machine takes it as fast as any other.
 static void begin_ahead(void)

@@ -251,7 +251,7 @@ TEST(size_is_good_size, .n = 2)
 	ck_assert_uint_eq(rt_good_size((size_t)PTRDIFF_MAX + 1), 0);
 }
 
-// ---- memory goes back ----
+// ---- memory is released ----
 
 // resident returns how many bytes of the heap's range have memory behind them.
 // It does not ask about the whole process, because a sanitizer has memory of

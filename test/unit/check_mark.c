@@ -452,7 +452,7 @@ static void hold_row(unsigned n)
 		ck_assert_ptr_nonnull(all[i] = rt_alloc(16));
 }
 
-// The first marker takes some words before it calls helpers.  They could have
+// The opener takes some words before it calls helpers.  They could have
 // shared only the words after these, so a marking is judged by those alone.
 TEST(a_marking_is_judged_by_what_could_be_shared, .n = 2)
 {

@@ -154,6 +154,8 @@ static bool same_run(const struct mspan *s, const struct mspan_cursor *c,
 	       (first == 0 || run.first > mspan_bit(s, first - 1));
 }
 
+enum { MOST_WORDS = 10 * RT_PAGE_WORDS }; // of a line of a small span
+
 // copy_line copies all linewords of a line.
 static void copy_line(const struct mspan *s, uint64_t *out)
 {
@@ -167,8 +169,8 @@ static void copy_line(const struct mspan *s, uint64_t *out)
 static bool changed_exactly(const struct mspan *s, const uint64_t *before,
 			    uint32_t lo, uint32_t hi)
 {
-	uint64_t want[SIZECLASS_MAX_PAGES * RT_PAGE_WORDS];
-	uint64_t now[SIZECLASS_MAX_PAGES * RT_PAGE_WORDS];
+	uint64_t want[MOST_WORDS];
+	uint64_t now[MOST_WORDS];
 
 	memcpy(want, before, sizeof want);
 	for (uint32_t i = lo; i < hi; i++)
@@ -200,7 +202,7 @@ static bool take_and_free(struct rng *r, struct mspan *s,
 			  struct mspan_cursor *c, const struct mspan_run *run,
 			  uint32_t n)
 {
-	uint64_t before[SIZECLASS_MAX_PAGES * RT_PAGE_WORDS] = {0};
+	uint64_t before[MOST_WORDS] = {0};
 	uint32_t lo = mspan_slot(s, (uintptr_t)run->start - s->base);
 	uint32_t rest = (uint32_t)rng_below(r, n + 1);
 	const char *used = run->start + rest * s->elemsize;

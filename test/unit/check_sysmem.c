@@ -269,8 +269,8 @@ TEST(a_refused_reservation_leaves_nothing_mapped, .n = RT_ARRAY_LEN(page_sizes))
 	ck_assert_ptr_nonnull(sysmem_reserve(page, 64 << 20, "test"));
 }
 
-// Where trimming is refused, addresses are lost, but not the reservation.
-TEST(an_untrimmed_reservation_is_still_good, .n = RT_ARRAY_LEN(page_sizes))
+// If the ends cannot be unmapped, addresses are lost, but not the reservation.
+TEST(a_reservation_with_its_ends_is_still_good, .n = RT_ARRAY_LEN(page_sizes))
 {
 	begin(_i);
 	refuse(OSCALL_UNMAP, 1);

@@ -160,8 +160,8 @@ TEST(releasing_ends_when_it_takes_too_long)
 }
 
 // Every second page is free, so no span of four pages fits between them.  What
-// rt_alloc_many takes is mapped anew, and the free pages go back in return.
-TEST(many_end_where_pages_must_go_back)
+// rt_alloc_many takes is mapped anew, and free pages are released in return.
+TEST(many_end_where_pages_must_be_released)
 {
 	enum { OBJECTS = 4096, MANY = 480 };
 	static void *page[OBJECTS], *many[MANY];

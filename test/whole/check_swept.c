@@ -594,9 +594,8 @@ static bool is_released(void)
 	return gauge_load(&gauges.mapped_ready) <= 40 * MIB;
 }
 
-// What a sweep beside the threads frees goes back to the system after it,
-// without another collection.  No idle pass helps, which releases pages of
-// every generation.
+// What a sweep beside the threads frees is released after it, without another
+// collection.  No idle pass helps, which releases pages of every generation.
 TEST(what_was_dropped_is_released_without_a_second_collection)
 {
 	rt_config c = config(2, 1);

@@ -34,7 +34,7 @@ struct scenario {
 	void (*check)(void); // calls are granted again; NULL: nothing
 	uint32_t guarded;    // one in so many small objects, and all large
 			     // ones; 0: none
-	bool scavenges;	     // free pages go back beside the program
+	bool scavenges;	     // free pages are released beside the program
 };
 
 extern const struct scenario scenarios[SCENARIOS];

@@ -48,7 +48,7 @@ static unsigned make_garbage(unsigned mib)
 	return failed;
 }
 
-// may_release tells whether the trial leaves pages a way back to the system.
+// may_release tells whether the trial leaves a way to release pages.
 static bool may_release(void)
 {
 	return trial.kind != OSCALL_RELEASE && trial.mode != NO_WAY_BACK;

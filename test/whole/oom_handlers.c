@@ -546,6 +546,28 @@ TEST(a_ready_callback_that_left_ends_the_allocation)
 	fail_scanned(p, true);
 }
 
+static void count_warned(const char *text, void *arg)
+{
+	told += strstr(text, arg) != NULL;
+}
+
+// A handler may do what no function does in a stop.  So a warning that is due
+// waits until the caller has started the world.
+TEST(no_warn_handler_runs_in_the_callers_own_stop)
+{
+	scanned_begin(false);
+	must(rt_set_warn_handler(count_warned, "memory limit"));
+	must(rt_set_memory_limit(0, NULL));
+	while (!pacer_warning_due())
+		ck_assert_ptr_nonnull(rt_alloc_noscan_uninit(40000));
+	ck_assert_int_eq(rt_stop_the_world(RT_STOP_HOST), RT_OK);
+	ck_assert_int_eq(rt_thread_attach(RT_THREAD_EXACT), RT_ESTATE);
+	ck_assert_uint_eq(told, 0);
+	ck_assert_int_eq(rt_start_the_world(NULL), RT_OK);
+	ck_assert_int_eq(rt_thread_attach(RT_THREAD_EXACT), RT_ESTATE);
+	ck_assert_uint_eq(told, 1);
+}
+
 static unsigned ready;
 
 static void count_ready(size_t n, void *arg)
