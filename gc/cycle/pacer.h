@@ -207,8 +207,8 @@ uint64_t pacer_set_heap_max(uint64_t bytes);
 void pacer_external_fell(uint64_t external);
 
 // pacer_note_processors notes that the process cannot use more than n
-// processors.  From the next collection on the limiter counts n processors.
-// Any thread may call it.
+// processors.  The limiter counts n processors when it next decides about a
+// collection or about releasing pages.  Any thread may call it.
 void pacer_note_processors(uint32_t n);
 
 // pacer_take_warning returns true once after collections have begun to leave

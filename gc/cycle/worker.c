@@ -16,7 +16,7 @@
 enum { PROVIDE_LEAST = 2 };
 
 // The most units that are advised after a collection without helpers: each is a
-// call to the system, and a stop may be wanted meanwhile.
+// call to the system, and the thread has other work.
 enum { ADVISE_MOST = 64 };
 
 struct workers workers;
@@ -219,7 +219,7 @@ static void make_missing(struct rt_proc *p)
 
 void worker_advise(struct rt_proc *p)
 {
-	RT_ASSERT(p == proc_self());
+	RT_ASSERT(!proc_self() || p == proc_self());
 	context_save(&p->context.frame);
 	proc_block(p);
 	schedpoint(SCHED_WORKER_ADVISE);

@@ -137,7 +137,7 @@ void finalize_tell_news(void)
 		warn(waited);
 	if (drops_ready() == 0)
 		return;
-	if (door_attached_now(false) == RT_OK)
+	if (door_attached_now(false) == RT_OK && !door_nogc())
 		handlers_tell_ready(drops_ready());
 	else
 		atomic_u32_store_relaxed(&dropnews.news, 1);

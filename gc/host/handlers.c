@@ -177,22 +177,27 @@ static RT_NOINLINE void tell_limit(void)
 	handlers_warn(t.buf);
 }
 
+// may_warn tells whether the warn handler may be called: it runs neither in a
+// no-GC stretch nor in the caller's own stop.
+static bool may_warn(void)
+{
+	return !door_nogc() && !door_stopper();
+}
+
 RT_NOINLINE bool handlers_warn_due(void)
 {
 	bool mappings, stack, limit;
 	uintptr_t sp;
 
-	// No handler runs in a no-GC stretch or in the caller's own stop; a
-	// later call tells.
-	if (door_nogc() || door_stopper())
-		return false;
-	mappings = sysmem_take_warning();
-	stack = stacks_take_warning(&sp);
-	limit = pacer_take_warning();
+	// The handler may begin a stretch or a stop.  Then the rest is told
+	// later.
+	mappings = may_warn() && sysmem_take_warning();
 	if (mappings)
 		tell_mappings();
+	stack = may_warn() && stacks_take_warning(&sp);
 	if (stack)
 		tell_stack(sp);
+	limit = may_warn() && pacer_take_warning();
 	if (limit)
 		tell_limit();
 	return mappings || stack || limit;

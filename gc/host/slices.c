@@ -38,12 +38,9 @@ void slices_help(struct rt_thread *t)
 		swept_slice(t->p);
 }
 
-void slices_rest(struct rt_thread *t)
+// sweep_slices returns when all is swept, without a poll in between.
+static void sweep_slices(struct rt_thread *t)
 {
-	check_caller(t);
-	RT_ASSERT(!proc_in_nogc(t));
-	if (RT_LIKELY(swept_over()))
-		return;
 	while (!swept_over()) {
 		bool swept_one = swept_slice(t->p);
 
@@ -54,5 +51,15 @@ void slices_rest(struct rt_thread *t)
 		schedpoint(SCHED_SLICES_REST);
 		safepoint_poll(t);
 	}
-	scavenger_advise(t->p);
+}
+
+void slices_rest(struct rt_thread *t)
+{
+	check_caller(t);
+	RT_ASSERT(!proc_in_nogc(t));
+	while (RT_UNLIKELY(!swept_over())) {
+		sweep_slices(t);
+		// While it advises, another collection may come.
+		scavenger_advise(t->p);
+	}
 }

@@ -258,11 +258,11 @@ rt_alloc_of_(rt_thread *t, int kind, size_t n)
  *
  * Attached threads, outside a blocking region.  Collects, blocks and polls.
  *
- * But an allocation of up to RT_INLINE_MAX bytes does these only when its run
- * is used up: once in at most 8 KiB of one size class and kind.  From a run it
- * only takes a slot, inline or not, even if a stop is requested.  So a loop
- * that allocates seldom must poll as well (rt_poll).  Every other allocation of
- * at least one byte polls.
+ * But in most cases an allocation of up to RT_INLINE_MAX bytes does these only
+ * when its run is used up: once in at most 8 KiB of one size class and kind.
+ * From a run it only takes a slot, inline or not, even if a stop is requested.
+ * So a loop that allocates seldom must poll as well (rt_poll).  Every larger
+ * allocation polls.
  */
 
 /*

@@ -379,9 +379,9 @@ typedef struct rt_config {
 	 * 1: the limit of processor time, in processors and rounded up, bounds
 	 * the helper threads as max_procs does.  It is read when the library
 	 * makes its first thread, or before the first collection or release of
-	 * pages that may be for a limit, so even with gc_threads 0.
-	 * rt_config.max_procs does not change.  From then on gc_cpu_limit
-	 * counts no more processors than this limit allows.
+	 * pages that may be for a limit (outside a no-GC stretch), so even with
+	 * gc_threads 0.  rt_config.max_procs does not change.  From then on
+	 * gc_cpu_limit counts no more processors than this limit allows.
 	 * 2: as 1, but rt_init reads both limits.  The heap's memory limit is
 	 * memory_limit, or 90 percent of the group's if that is less; the rest
 	 * is for what the host has outside of the heap.  Later changes of the

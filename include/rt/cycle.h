@@ -145,8 +145,8 @@ typedef struct rt_cycle {
 	uint64_t heap_idle;
 	uint64_t heap_released;
 
-	/* Bytes that went back to the system since the collection before: by
-	 * the background thread (rt_config.scavenge), and by threads that
+	/* Bytes that were released since the collection before: by the
+	 * background thread (rt_config.scavenge), and by threads that
 	 * allocated at the memory limit.  What rt_free_os_memory released is in
 	 * neither, but in scavenged_forced. */
 	uint64_t scavenged_background;

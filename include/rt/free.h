@@ -56,9 +56,9 @@ RT_API void *rt_alloc_uncollectable(int kind, size_t n);
  * addresses, and up to 300 ns if they were freed in random order.  So a host
  * should leave a large structure to the collector.
  *
- * rt_free leaves some objects to the collector, unless they are uncollectable
- * or guarded: all of 8 bytes (rt_size), and those of RT_NOSCAN of 16 bytes.
- * The latter may be shared by several requests (enum rt_root_flags says which).
+ * rt_free leaves some objects to the collector: all of 8 bytes (rt_size), and
+ * those of RT_NOSCAN of 16 bytes, unless they are uncollectable or guarded.
+ * Several requests may share one of 16 bytes (enum rt_root_flags says which).
  * On these objects the call has no effect.
  *
  * No callback is called for an object that was freed, and rt_heap_walk does not

@@ -4,8 +4,8 @@
  * A name is "/path:unit".  Names, units and types of results stay for the life
  * of the soname; later versions may add names.  rt_metrics_describe lists them
  * in alphabetical order, each with its type and its meaning in words.  Of the
- * metrics that these headers name, those in seconds and cpu-seconds are
- * RT_METRIC_F64, those under /sched/pauses/ are histograms, and all others are
+ * metrics that these headers name, those under /sched/pauses/ are histograms.
+ * The others in seconds and cpu-seconds are RT_METRIC_F64, and all the rest are
  * RT_METRIC_U64.
  *
  * A collection begins when /gc/heap/used:bytes reaches /gc/heap/trigger:bytes,

@@ -77,9 +77,9 @@
  *    may call a handler of the host, such as the warn handler, and that may do
  *    them.  A function that "waits at most" for something does not block.
  *  - A thread is in its "own stop" between its calls of rt_stop_the_world and
- *    rt_start_the_world, and in a callback of rt_heap_walk, rt_heap_list or
- *    rt_drop_now.  There a function returns RT_EBUSY, NULL or 0, unless its
- *    comment allows the call or names another error.
+ *    rt_start_the_world, and in a walk callback (rt_heap_walk) or a pick
+ *    callback (rt_heap_list, rt_drop_now).  There a function returns RT_EBUSY,
+ *    NULL or 0, unless its comment allows the call or names another error.
  *  - In a "no-GC stretch", between rt_nogc_enter and rt_nogc_leave, a function
  *    that blocks or polls returns RT_ESTATE, NULL or 0.  So does
  *    rt_blocking_enter.  The exceptions are allocation and a fork

@@ -6,7 +6,7 @@
 //
 // - A collector leads twice.  It sweeps the rest in slices, stops the world and
 //   flips.  Then it sweeps in its stop, or leaves that to the threads.
-// - A host allocates, perhaps in a no-GC stretch.
+// - A host allocates, perhaps in a no-GC stretch, or needs all swept.
 // - A visitor stops the world twice, and may need all swept.
 // - A helper of the stops may exist.  No stop waits for it: it may see chunks
 //   in one stop, and look for one at any time after that.
@@ -34,6 +34,7 @@
 // mutant WAKE_FIRST: the end looks for sleepers before the sweep is over
 // mutant OVER_STALE: a thread without memory looks whether all is swept, polls
 // mutant ADVICE_DROPPED: a collection has advised, then takes the advice
+// mutant ADVISES_LAST: a thread has swept the rest, then advises
 // mutant CHOICE_EARLY: huge pages are chosen before the buffers are freed
 
 #define COLLECTOR 0
@@ -308,21 +309,28 @@ inline slices_rest(me, took, last, seen)
 	do
 	:: state == OVER -> break
 	:: else ->
-		swept_slice(me, took, last);
-		if
+		do
 		:: state == OVER -> break
-		:: else
-		fi;
-		if
-		:: took
-		:: else -> slices_await(me, false, seen)
-		fi;
+		:: else ->
+			swept_slice(me, took, last);
+			if
+			:: state == OVER -> break
+			:: else
+			fi;
+			if
+			:: took
+			:: else -> slices_await(me, false, seen)
+			fi;
+			took = false;
+			poll(me)
+		od;
 		took = false;
-		poll(me)
+		take_advice(me);
+#ifdef ADVISES_LAST
+		break
+#endif
 	od;
-	took = false;
-	assert(ALL_SWEPT); // the goal is right, and a collection may be due
-	take_advice(me)
+	assert(ALL_SWEPT) // the goal is right, and a collection may be due
 }
 
 // C: sweep_all, sweep_done
@@ -462,8 +470,9 @@ inline take_swept(me, nogc, took, last, seen)
 	atomic { over = false; all = false; was_left = 0 }
 }
 
-// C: supply_request, do_due, end_sweep
-// in: take_swept
+// It allocates, or runs destructors.
+// C: supply_request, do_due, end_sweep, begin_batch
+// in: take_swept, slices_rest
 proctype Host(byte me)
 {
 	byte i, seen, was_left;
@@ -471,13 +480,17 @@ proctype Host(byte me)
 
 	for (i : 1 .. ALLOCATIONS) {
 		unblock(me);
-		swept_end(last);
 		if
-		:: true -> take_advice(me)
-		:: true -> nogc = true
+		:: true ->
+			swept_end(last);
+			if
+			:: true -> take_advice(me)
+			:: true -> nogc = true
+			fi;
+			take_swept(me, nogc, took, last, seen);
+			nogc = false
+		:: true -> slices_rest(me, took, last, seen)
 		fi;
-		take_swept(me, nogc, took, last, seen);
-		nogc = false;
 		block(me)
 	}
 }

@@ -1,4 +1,4 @@
-// Advice about huge pages, as long as the system takes for it, meets stops.
+// Stops that come while a thread advises the system of huge pages.
 #define RT_NO_INLINE_ALLOC
 #include <rt/rt.h>
 
@@ -9,7 +9,7 @@
 
 enum { PERIOD_S = 120 };
 
-static struct hand other;
+static struct hand other, third;
 
 static void begin_huge(rt_config c)
 {
@@ -90,6 +90,42 @@ TEST(a_stop_does_not_wait_for_a_thread_that_advises, .n = RT_ARRAY_LEN(advises))
 	stop();
 	ck_assert_uint_eq(hugepages.range[0].nstretches, 0);
 	start();
+	let_end(SCHED_WORKER_ADVISE, &other);
+	host_attach();
+	heap_healthy();
+	must(rt_fini());
+}
+
+// sweep_rest needs all swept when it goes on, as the functions that run
+// destructors do.
+static void sweep_rest(void)
+{
+	keep();
+	supply_collect(proc_self(), ASK_FORCED);
+	ck_assert(sweep_left());
+	slices_rest(rt_thread_tls);
+	ck_assert(swept_over());
+	host_detach();
+}
+
+static void collect_beside(void)
+{
+	host_attach();
+	supply_collect(proc_self(), ASK_FORCED);
+	ck_assert(sweep_left());
+	host_detach();
+}
+
+// Another thread collects while one that has swept the rest advises.
+TEST(what_is_swept_before_advice_may_not_be_all)
+{
+	rt_config c = heap_config(HEAP_QUIET);
+
+	c.gc_threads = 0;
+	c.sweep = 2;
+	begin_huge(c);
+	hold_at(SCHED_WORKER_ADVISE, &other, sweep_rest);
+	hand_run(&third, collect_beside);
 	let_end(SCHED_WORKER_ADVISE, &other);
 	host_attach();
 	heap_healthy();

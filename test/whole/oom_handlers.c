@@ -568,6 +568,52 @@ TEST(no_warn_handler_runs_in_the_callers_own_stop)
 	ck_assert_uint_eq(told, 1);
 }
 
+// What a handler has begun: a no-GC stretch, or a stop.
+static bool begins_stretch, has_begun;
+
+static void beginning_warned(const char *text, void *arg)
+{
+	(void)text;
+	(void)arg;
+	ck_assert(!has_begun);
+	told++;
+	if (told > 1)
+		return;
+	has_begun = true;
+	must(begins_stretch ? rt_nogc_enter()
+			    : rt_stop_the_world(RT_STOP_HOST));
+}
+
+static void end_begun(void)
+{
+	must(begins_stretch ? rt_nogc_leave() : rt_start_the_world(NULL));
+	has_begun = false;
+}
+
+// Two warnings are due.  Another call gives the second one.
+TEST(no_warn_handler_runs_in_what_another_has_begun, .n = 2)
+{
+	int64_t many;
+
+	begins_stretch = _i;
+	scanned_begin(false);
+	many = (int64_t)sysmem_max_mappings();
+	must(rt_set_warn_handler(beginning_warned, NULL));
+	must(rt_set_memory_limit(0, NULL));
+	while (!pacer_warning_due())
+		ck_assert_ptr_nonnull(rt_alloc_noscan_uninit(40000));
+	sysmem_count_mappings(many);
+	ck_assert(sysmem_warning_due());
+	(void)rt_alloc_noscan(40000);
+	sysmem_count_mappings(-many);
+	ck_assert_uint_eq(told, 1);
+	ck_assert(has_begun);
+	end_begun();
+	must(rt_gc());
+	ck_assert_uint_ge(told, 2);
+	heap_healthy();
+}
+
 static unsigned ready;
 
 static void count_ready(size_t n, void *arg)
@@ -583,6 +629,29 @@ static void detaching_warned(const char *text, void *arg)
 		return;
 	told++;
 	must(rt_thread_detach());
+}
+
+// Many dead objects wait.  The handler that is told so begins a no-GC stretch.
+TEST(no_ready_callback_runs_in_what_a_handler_has_begun)
+{
+	int kind;
+
+	begins_stretch = true;
+	scanned_begin(false);
+	kind = kind_make(.layout = RT_LAYOUT_NONE, .drop = drop_nothing,
+			 .flags = RT_KIND_DROP);
+	must(rt_set_warn_handler(beginning_warned, NULL));
+	must(rt_set_finalize_mode(RT_FINALIZE_MANUAL, count_ready, NULL));
+	ck_assert_ptr_nonnull(rt_alloc_kind(kind, 64));
+	// As if there were many.
+	atomic_u64_store_relaxed(&dropnews.waited, 1);
+	must(rt_gc());
+	ck_assert(has_begun);
+	ck_assert_uint_eq(ready, 0);
+	end_begun();
+	ck_assert_ptr_nonnull(rt_alloc_noscan(40000));
+	ck_assert_uint_eq(ready, 1);
+	heap_healthy();
 }
 
 // A collection finds a dead object, and something to warn of.  The handler that

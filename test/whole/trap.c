@@ -228,7 +228,6 @@ static void pass(struct trap *t, const ucontext_t *c)
 {
 	const char *s = t->arguments;
 
-	t->passes++;
 	t->when = ++all_passes;
 	for (t->n = 0; *s != '\0'; t->n++) {
 		struct operand o = take_operand(&s);
@@ -236,6 +235,9 @@ static void pass(struct trap *t, const ucontext_t *c)
 		ck_assert_uint_lt(t->n, TRAP_ARGUMENTS);
 		t->argument[t->n] = value(&o, c);
 	}
+	// Pairs with the acquire in trap_passes: another thread may wait for
+	// this.
+	__atomic_store_n(&t->passes, t->passes + 1, __ATOMIC_RELEASE);
 }
 
 // The nop has one byte, and so has the breakpoint.  So the thread goes on
@@ -354,7 +356,8 @@ uint64_t trap_passes(const char *name)
 
 	for (unsigned i = 0; i < ntraps; i++)
 		if (strcmp(traps[i].name, name) == 0)
-			n += traps[i].passes;
+			n +=
+			    __atomic_load_n(&traps[i].passes, __ATOMIC_ACQUIRE);
 	return n;
 }
 
