@@ -119,7 +119,8 @@ bool swept_pass_advice(void);
 // something to do.
 RT_INLINE bool swept_unfinished(void)
 {
-	return atomic_u32_load_relaxed(&swept.state) != SWEPT ||
+	return (atomic_u32_load_relaxed(&swept.state) != SWEPT &&
+		!sweep_left()) ||
 	       atomic_u32_load_relaxed(&swept.advise) == 1;
 }
 
