@@ -325,13 +325,17 @@ static void finish(struct rt_proc *p, const struct found *f)
 // How many pages ahead of the page that is swept spans are prefetched.
 enum { AHEAD_PAGES = 8 };
 
-// prefetch_span brings the span of a page that is swept later into the cache,
-// for a sweep that is at place i of a chunk, and goes down.  Spans lie anywhere
-// in memory, and the program has not touched most of them for long.
+// prefetch_span brings both lines of the span of a page that is swept later
+// into the cache, for a sweep that is at place i of a chunk, and goes down.
+// Spans lie anywhere in memory, and the program has not touched most of them
+// for long.
 RT_INLINE void prefetch_span(uint64_t chunk_page, unsigned i)
 {
-	__builtin_prefetch(
-	    arena_span(chunk_page + base_sub_sat(i, AHEAD_PAGES)));
+	const char *s = (const char *)arena_span_hint(
+	    chunk_page + base_sub_sat(i, AHEAD_PAGES));
+
+	__builtin_prefetch(s);
+	__builtin_prefetch(s + RT_CACHE_LINE);
 }
 
 // sweep_taken sweeps the spans that begin in the pages of a chunk that are

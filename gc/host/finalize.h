@@ -42,8 +42,8 @@ RT_INLINE void finalize_poll(struct rt_thread *t)
 // finalize_tell passes what collections have found (dropnews.h) to the handlers
 // of the host.  Returns true if there was any.  The caller must hold no lock,
 // and no object.  In a no-GC stretch, and after a handler that has left
-// (door_stayed), the news stay for a later call.  finalize_has_news tells
-// whether there may be any.
+// (door_stayed) or has begun a stretch, the news stay for a later call.
+// finalize_has_news tells whether there may be any.
 RT_INLINE bool finalize_has_news(void)
 {
 	return RT_UNLIKELY(atomic_u32_load_relaxed(&dropnews.news) != 0);

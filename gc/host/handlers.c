@@ -177,27 +177,29 @@ static RT_NOINLINE void tell_limit(void)
 	handlers_warn(t.buf);
 }
 
-// may_warn tells whether the warn handler may be called: it runs neither in a
-// no-GC stretch nor in the caller's own stop.
-static bool may_warn(void)
+// may_warn tells whether the warn handler may be called.  It runs neither in a
+// no-GC stretch nor in the caller's own stop.  answer is door_attached_now of
+// the beginning: a handler may have begun one of these, detached the thread, or
+// entered a region.  Then the rest is told later.
+static bool may_warn(int answer)
 {
-	return !door_nogc() && !door_stopper();
+	return !door_nogc() && !door_stopper() &&
+	       door_attached_now(false) == answer;
 }
 
 RT_NOINLINE bool handlers_warn_due(void)
 {
+	int answer = door_attached_now(false);
 	bool mappings, stack, limit;
 	uintptr_t sp;
 
-	// The handler may begin a stretch or a stop.  Then the rest is told
-	// later.
-	mappings = may_warn() && sysmem_take_warning();
+	mappings = may_warn(answer) && sysmem_take_warning();
 	if (mappings)
 		tell_mappings();
-	stack = may_warn() && stacks_take_warning(&sp);
+	stack = may_warn(answer) && stacks_take_warning(&sp);
 	if (stack)
 		tell_stack(sp);
-	limit = may_warn() && pacer_take_warning();
+	limit = may_warn(answer) && pacer_take_warning();
 	if (limit)
 		tell_limit();
 	return mappings || stack || limit;

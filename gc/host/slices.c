@@ -38,7 +38,7 @@ void slices_help(struct rt_thread *t)
 		swept_slice(t->p);
 }
 
-// sweep_slices returns when all is swept, without a poll in between.
+// sweep_slices polls between two chunks, but not after it has found all swept.
 static void sweep_slices(struct rt_thread *t)
 {
 	while (!swept_over()) {

@@ -6,10 +6,11 @@
 
 #include "gc/cycle/swept.h"
 
-// slices_rest returns when all is swept.  Between two chunks the calling
-// thread, whose block is t, may be stopped.  It must be attached, outside
-// regions and no-GC stretches, and hold no lock.  After its return a stop may
-// come only at a poll of the thread.
+// slices_rest returns when all is swept.  Between two chunks, and while it
+// advises the system of huge pages (scavenger_advise), the calling thread,
+// whose block is t, may be stopped.  It must be attached, outside regions and
+// no-GC stretches, and hold no lock.  After its return a stop may come only at
+// a poll of the thread.
 void slices_rest(struct rt_thread *t);
 
 // slices_help sweeps a chunk if the library has no thread that sweeps.  t is as

@@ -284,7 +284,8 @@ static void verify_caches(struct rt_verify *v, struct sums *sums)
 //     workers.running, an atomic, and the records of the helpers.
 //   - A helper that comes late to marking or sweeping finds nothing to do.  It
 //     writes sweep.active, an atomic, and its own record.
-//   - A helper may provide huge pages at any time, under hugepages.lock.
+//   - A helper, or a thread that is blocked in worker_advise, may provide huge
+//     pages at any time, under hugepages.lock.
 //   - A thread that makes the scavenger, and the scavenger itself between its
 //     turns, are blocked.  They write atomics and notes of struct scavenger.
 //     The maker also writes its other fields, which no check reads.
@@ -316,7 +317,7 @@ static void verify_threads(struct rt_verify *v)
 static void verify_memory(struct rt_verify *v)
 {
 	holds(v, persistent_check(&persistent), &persistent);
-	mutex_lock(&hugepages.lock); // a helper may be providing some
+	mutex_lock(&hugepages.lock); // another thread may provide some
 	holds(v, hugepages_check(&hugepages), &hugepages);
 	mutex_unlock(&hugepages.lock);
 	holds(v, kinds_check(&kinds), &kinds);

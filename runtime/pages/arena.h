@@ -218,6 +218,13 @@ RT_INLINE struct mspan *arena_span(uint64_t page)
 	return atomic_ptr_load_acquire(&arena.spans[page]);
 }
 
+// arena_span_hint is arena_span without its order.  The span may only be
+// prefetched.
+RT_INLINE const struct mspan *arena_span_hint(uint64_t page)
+{
+	return atomic_ptr_load_relaxed(&arena.spans[page]);
+}
+
 // arena_first_page returns the first page of the span of an in-use page with
 // this pageword.  Each step but the last goes back by the largest place.
 RT_INLINE uint64_t arena_first_page(uint64_t page, uint32_t pageword)

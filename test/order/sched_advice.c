@@ -46,6 +46,7 @@ static void host_advises(void)
 	rt_config c = heap_config(HEAP_QUIET);
 
 	c.gc_threads = 0;
+	c.sweep = 0;
 	begin_huge(c);
 	hold_at(SCHED_WORKER_ADVISE, &other, keep_and_collect);
 }
@@ -67,6 +68,7 @@ static void advises_after_its_collection(void)
 
 	c.heap_min = 64 << 20;
 	c.gc_period_s = PERIOD_S;
+	c.sweep = 0;
 	begin_huge(c);
 	hand_start(&other, keep_objects);
 	await_that(it_sleeps, "it does not sleep");

@@ -477,6 +477,7 @@ static void scanned_begin(bool tracecheck)
 
 	c.tracecheck = tracecheck;
 	c.gcstress = tracecheck;
+	c.sweep = 0;
 	heap_start(c);
 	must(rt_roots_add(roots, roots + NROOTS, RT_ROOT_EXACT));
 }
@@ -568,8 +569,34 @@ TEST(no_warn_handler_runs_in_the_callers_own_stop)
 	ck_assert_uint_eq(told, 1);
 }
 
-// What a handler has begun: a no-GC stretch, or a stop.
-static bool begins_stretch, has_begun;
+static int begin_stop(void)
+{
+	return rt_stop_the_world(RT_STOP_HOST);
+}
+
+static int end_stop(void)
+{
+	return rt_start_the_world(NULL);
+}
+
+static int attach_exact(void)
+{
+	return rt_thread_attach(RT_THREAD_EXACT);
+}
+
+// What a handler begins, and how that ends.
+static const struct {
+	int (*begin)(void), (*end)(void);
+} begun[] = {
+    {begin_stop, end_stop},
+    {rt_nogc_enter, rt_nogc_leave},
+    {rt_blocking_enter, rt_blocking_leave},
+    {rt_thread_detach, attach_exact},
+};
+enum { STRETCH = 1 };
+
+static int beginning;
+static bool has_begun;
 
 static void beginning_warned(const char *text, void *arg)
 {
@@ -580,22 +607,21 @@ static void beginning_warned(const char *text, void *arg)
 	if (told > 1)
 		return;
 	has_begun = true;
-	must(begins_stretch ? rt_nogc_enter()
-			    : rt_stop_the_world(RT_STOP_HOST));
+	must(begun[beginning].begin());
 }
 
 static void end_begun(void)
 {
-	must(begins_stretch ? rt_nogc_leave() : rt_start_the_world(NULL));
-	has_begun = false;
+	has_begun = false; // the function that ends it may warn
+	must(begun[beginning].end());
 }
 
 // Two warnings are due.  Another call gives the second one.
-TEST(no_warn_handler_runs_in_what_another_has_begun, .n = 2)
+TEST(no_warn_handler_runs_in_what_another_has_begun, .n = RT_ARRAY_LEN(begun))
 {
 	int64_t many;
 
-	begins_stretch = _i;
+	beginning = _i;
 	scanned_begin(false);
 	many = (int64_t)sysmem_max_mappings();
 	must(rt_set_warn_handler(beginning_warned, NULL));
@@ -636,8 +662,10 @@ TEST(no_ready_callback_runs_in_what_a_handler_has_begun)
 {
 	int kind;
 
-	begins_stretch = true;
+	beginning = STRETCH;
 	scanned_begin(false);
+	must(rt_thread_detach());
+	must(rt_thread_attach(RT_THREAD_EXACT));
 	kind = kind_make(.layout = RT_LAYOUT_NONE, .drop = drop_nothing,
 			 .flags = RT_KIND_DROP);
 	must(rt_set_warn_handler(beginning_warned, NULL));

@@ -124,6 +124,7 @@ TEST(huge_pages_follow_the_sweep, .n = 2)
 {
 	begin_huge(config(2, 0));
 	ck_assert(sweep_left());
+	ck_assert(!swept_unfinished());
 	ck_assert_uint_eq(stretches(), 0);
 	ck_assert_uint_eq(hugepages.range[0].nwanted, 0);
 	if (_i == 0) {
@@ -146,6 +147,7 @@ TEST(the_background_thread_is_told_of_huge_pages)
 	begin_huge(config(2, 0));
 	atomic_u32_store_relaxed(&scavenger.runs, 1);
 	slices_rest(rt_thread_tls);
+	ck_assert(swept_over());
 	ck_assert(!swept_unfinished());
 	ck_assert_ptr_nonnull(rt_alloc_noscan(4000));
 	ck_assert_uint_eq(stretches(), 0);
