@@ -38,19 +38,17 @@ void slices_help(struct rt_thread *t)
 		swept_slice(t->p);
 }
 
-// sweep_slices polls between two chunks, but not after it has found all swept.
-static void sweep_slices(struct rt_thread *t)
+// sweep_slice sweeps a chunk, or waits for the threads that are in the last
+// ones.  Returns false if all is swept.
+static bool sweep_slice(struct rt_thread *t)
 {
-	while (!swept_over()) {
-		bool swept_one = swept_slice(t->p);
+	bool swept_one = swept_slice(t->p);
 
-		if (swept_over())
-			break; // a poll may bring another sweep
-		if (!swept_one)
-			slices_await(t); // another thread is in the last chunk
-		schedpoint(SCHED_SLICES_REST);
-		safepoint_poll(t);
-	}
+	if (swept_over())
+		return false; // a poll may bring another sweep
+	if (!swept_one)
+		slices_await(t);
+	return true;
 }
 
 void slices_rest(struct rt_thread *t)
@@ -58,7 +56,10 @@ void slices_rest(struct rt_thread *t)
 	check_caller(t);
 	RT_ASSERT(!proc_in_nogc(t));
 	while (RT_UNLIKELY(!swept_over())) {
-		sweep_slices(t);
+		while (!swept_over() && sweep_slice(t)) {
+			schedpoint(SCHED_SLICES_REST);
+			safepoint_poll(t);
+		}
 		// While it advises, another collection may come.
 		scavenger_advise(t->p);
 	}

@@ -118,7 +118,8 @@ static void collect_beside(void)
 	host_detach();
 }
 
-// Another thread collects while one that has swept the rest advises.
+// swept ADVISES_LAST: another thread collects while one that has swept the rest
+// advises.
 TEST(what_is_swept_before_advice_may_not_be_all)
 {
 	rt_config c = heap_config(HEAP_QUIET);
