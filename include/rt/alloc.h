@@ -14,6 +14,13 @@
  * rt_is_heap first, which is 0 from the object's death on, and puts the address
  * into a root before it polls.  This is right because marking stops the world:
  * a version that marks beside the threads will have weak references for this.
+ *
+ * The destructor must take the entry out before it polls, blocks or ends its
+ * thread.  Otherwise a fork by another thread may leave the entry in the child,
+ * where this destructor does not run again (rt/final.h).  Such a child must
+ * take out every entry whose rt_is_heap is 0, before it allocates, collects or
+ * runs destructors.  These may free the dead object, and then a new object may
+ * get its address.
  */
 #ifndef RT_ALLOC_H
 #define RT_ALLOC_H
@@ -475,6 +482,10 @@ static inline void rt_keep_alive(const void *p)
  * Pointers in the stack keep objects alive only while it is registered
  * (rt/roots.h, rt/stack.h), or as far as a root callback tells them.  The host
  * must end a registration before it frees the stack.
+ *
+ * The host may protect whole pages of the system's inside the stack, as a guard
+ * (mprotect).  It must make them readable and writable again before it frees
+ * the stack, because the memory is used again.  Before rt_fini it need not.
  *
  * Bytes of stacks that have come into use since the last collection count
  * towards the next one, as new objects do.

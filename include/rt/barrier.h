@@ -50,7 +50,8 @@ static inline void rt_store_(void *obj, rt_word *slot, void *value)
  *
  * Some stores will not need RT_STORE in a later version either: a store outside
  * the heap, such as into a root, a stack or a frame; a store into an object
- * without pointers; and the first store into a slot that has been zero since
+ * without pointers; a store into a slot that never holds a reference, such as a
+ * saved stack pointer; and the first store into a slot that has been zero since
  * its object was allocated, if no other thread can store into the object.  A
  * later store needs it even if no other thread knows the object: a marking may
  * have begun in between.

@@ -29,9 +29,10 @@ enum rt_double_check {
  *  - helper threads mark and sweep beside the thread that collects
  *    (rt_config.gc_threads);
  *  - one background thread releases free pages (scavenge, idle_s), brings in
- *    fresh ones (populate), sweeps (sweep), and collects if no other thread has
- *    for long (gc_period_s).  It has default scheduling, and the nice value of
- *    the thread that made it.  Otherwise it is like a helper thread.
+ *    fresh ones (populate), sweeps (sweep), and collects if there was no
+ *    collection for long (gc_period_s).  It has default scheduling, and the
+ *    nice value of the thread that made it.  Otherwise it is like a helper
+ *    thread.
  *
  * "A thread of the library" is any of these.
  */
@@ -85,9 +86,10 @@ typedef struct rt_config {
 	 * last collection found alive, plus the sum of rt_adjust_external.
 	 * roots are scan_stack + scan_globals of rt_cycle: the bytes of stacks
 	 * of threads, registered stacks, variables of RT_FRAME, registered
-	 * ranges, handles and static data that it scanned.  The memory limit
-	 * and the hard limit (rt_set_heap_max) may lower the goal.  The room
-	 * makes small programs collect several times less often.
+	 * ranges, handles and static data that it scanned.  Other references
+	 * that root callbacks tell do not count.  The memory limit and the hard
+	 * limit (rt_set_heap_max) may lower the goal.  The room makes small
+	 * programs collect several times less often.
 	 *
 	 * When less is alive than before, the goal falls in steps, because the
 	 * heap still has the memory.  Each collection that the host did not
@@ -457,7 +459,7 @@ typedef struct rt_config {
 	 * rt_safepoint, sweep.  The rest is swept before the next collection,
 	 * before rt_gc returns, before a batch of destructors begins
 	 * (rt/final.h), and by the functions that look at the whole heap or
-	 * read exact statistics. These see no difference to 0, and the heap
+	 * read exact statistics.  These see no difference from 0, and the heap
 	 * goal is the same once all is swept.  Sweeping beside the threads
 	 * counts as the program's CPU time, not as that of the collector.  A
 	 * collection for an allocation that found no memory, or during
@@ -480,14 +482,15 @@ typedef struct rt_config {
 	 * frees what it has dropped.  Its destructors become ready as well.
 	 * The ready callback (rt_ready_fn) waits for the next rt_gc of the
 	 * host, or for an allocation for which the cache of its thread has no
-	 * room.  So a host that allocates little looks at rt_finalizers_ready.
-	 * The background thread collects again after as long a time, even if
-	 * nothing was allocated, because a program can drop objects without an
-	 * allocation.  It does not collect while gc_percent is below 0, nor
-	 * while the system refuses the clock, and time in which the machine was
-	 * suspended does not count.  The thread is made, if not before, when
-	 * objects first take 4 MiB of pages, even if scavenge is 0.  A smaller
-	 * heap has no such collections, nor has one with gc_threads 0.
+	 * room.  So a host that allocates little should look at
+	 * rt_finalizers_ready.  The background thread collects again after as
+	 * long a time, even if nothing was allocated, because a program can
+	 * drop objects without an allocation.  It does not collect while
+	 * gc_percent is below 0, nor while the system refuses the clock, and
+	 * time in which the machine was suspended does not count.  The thread
+	 * is made, if not before, when objects first take 4 MiB of pages, even
+	 * if scavenge is 0.  A smaller heap has no such collections, nor has
+	 * one with gc_threads 0.
 	 *
 	 * The stop waits until each attached thread polls or is in a blocking
 	 * region, and the other threads wait for it, as in any collection.
@@ -565,7 +568,8 @@ typedef struct rt_config {
 	 * thread ends.  rt_fini waits for that, so a destructor of such data
 	 * must not call the library, nor wait for a lock that the caller of
 	 * rt_fini holds.  The function and its data must stay until rt_fini has
-	 * returned 0.  exit does not end the threads.
+	 * returned 0.  exit does not end the threads; rt_fini says what
+	 * this means for the host.
 	 */
 	rt_gc_thread_fn *gc_thread_start;
 	void *gc_thread_arg;
@@ -662,6 +666,14 @@ RT_API int rt_init(const rt_config *c);
  * region.  That takes some milliseconds, or as long as a collection that the
  * background thread has begun (gc_period_s).  So callbacks may run until
  * rt_fini has returned, and what they read must exist until then.
+ *
+ * The caller must not run on a stack from rt_stack_alloc, because rt_fini
+ * unmaps that as well.  This is not checked.
+ *
+ * A process may end without rt_fini.  Then the threads of the library go on
+ * while exit runs handlers (atexit) and destructors of static objects.  A
+ * collection may run meanwhile and call callbacks.  So what they read must
+ * exist until the process has ended, or the host must call rt_fini before exit.
  *
  * While rt_fini runs, a thread that is not attached may do two things with the
  * library:

@@ -109,12 +109,12 @@ typedef struct rt_cycle {
 	/* Bytes that were scanned.
 	 *   scan_heap     of objects, including uncollectable ones
 	 *   scan_stack    of stacks of threads, of registered stacks (the part
-	 *                 in use), and of variables that RT_FRAME names
+	 *                 in use; of an owned stack only if rt_trace_stack told
+	 *                 it), and of variables that RT_FRAME names
 	 *   scan_globals  of registered ranges, handles, and static data
 	 *                 (rt_roots_static)
-	 * The goal counts scan_stack + scan_globals as roots.  References that
-	 * root callbacks tell count nowhere, except those of stacks that they
-	 * tell by rt_trace_stack. */
+	 * The goal counts scan_stack + scan_globals as roots.  All other
+	 * references that root callbacks tell count nowhere. */
 	uint64_t scan_heap;
 	uint64_t scan_stack;
 	uint64_t scan_globals;

@@ -45,15 +45,31 @@ extern "C" {
  *
  * An out-of-memory handler may call rt_run_finalizers with max 0, and return 1
  * if any destructor ran.  (With a smaller max nothing may be free yet, because
- * a batch is freed as a whole.)  If none ran, the handler must not return 1 for
- * that reason: it would be called again for ever.
+ * a batch is freed as a whole.)  If none ran, there are two cases:
+ *
+ *  - Another thread runs destructors.  The handler may wait, in
+ *    rt_call_blocking, until the call of that thread has returned.  Then it may
+ *    return 1.  The thread that waits must hold no lock that a destructor
+ *    takes.  No function of the library says whether another thread runs
+ *    destructors.  rt_finalizers_ready does not, because it leaves out those
+ *    that have begun.  So a host with several threads must note which threads
+ *    are in rt_run_finalizers and rt_drop_now, and with RT_FINALIZE_POLL in
+ *    rt_safepoint.
+ *  - Otherwise no destructor is ready, or the handler was called in a
+ *    destructor or in a ready callback.  The handler must not return 1 for the
+ *    destructors' sake: it would be called again for ever.
  *
  * If another thread forks while one runs destructors, those that had not begun
- * are ready in the child.  One that had begun does not run again.  The same
- * holds when a thread exits in a destructor.
+ * are ready in the child.  One that had begun does not run again.  Its object
+ * stays dead, so rt_is_heap of it is 0, until it is freed with its batch.  The
+ * same holds when a thread exits in a destructor.  A fork waits until the
+ * thread polls or is in a blocking region.  So what a destructor does before
+ * that is complete in the child.
  *
  * rt_fini runs no destructors.  A host that wants all of them to run calls
- * rt_drop_now for each kind before it.
+ * rt_drop_now before it, for each of its kinds with RT_KIND_DROP.  If
+ * destructors allocate objects of such kinds, the host repeats these calls
+ * until none of them has run a destructor.
  *
  * To close one of several interpreters, a host
  *  - removes its root callbacks, ranges, handles, and the stacks that none of
@@ -160,16 +176,19 @@ typedef int rt_pick_fn(const void *obj, size_t size, void *arg);
  * destructors of the objects that died with it have run, unless
  * rt_run_finalizers has begun with those.
  *
- * pick is not called for objects that the destructors allocate.
+ * Objects that the destructors allocate are not dropped, and pick is not called
+ * for them.
  *
  * If another thread forks during the call, then in the child each object whose
- * destructor had not begun is what it was before the call.  Some of those that
- * were ready may be ready only after the next collection.  If the kind lacks
- * RT_KIND_DROP_DEEP, objects to which only such an object refers may be gone:
- * if it was ready, or if there was a collection since the call began.  The same
- * holds when the thread exits in a destructor, and when a destructor leaves a
- * blocking region, a no-GC stretch or a stop open.  If a destructor leaves one
- * of these three open, the call ends at once, and so does rt_run_finalizers.
+ * destructor had not begun is what it was before the call.  The others stay
+ * dead, and later collections treat them as after the call.  Some of those that
+ * had been ready may be ready only after the next collection.  If the kind
+ * lacks RT_KIND_DROP_DEEP, objects to which only such an object refers may be
+ * gone: if it was ready, or if there was a collection since the call began.
+ * The same holds when the thread exits in a destructor, and when a destructor
+ * leaves a blocking region, a no-GC stretch or a stop open.  If a destructor
+ * leaves one of these three open, the call ends at once, and so does
+ * rt_run_finalizers.
  *
  * Returns RT_OK, or RT_EINVAL (not a kind with RT_KIND_DROP), RT_EBUSY
  * (destructors run already, on another thread or around this call; in the ready

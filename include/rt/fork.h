@@ -3,10 +3,11 @@
  *
  * fork() works from any thread, at any time except those named below.  rt_init
  * makes pthread_atfork call the three functions below, in every fork from then
- * on.  They stop the world, so that nothing is half done in the child, and
- * start it again on both sides.  fork() blocks for that as rt_stop_the_world
- * does, so the caller must hold no lock that another attached thread awaits
- * outside a blocking region.  Three sorts of such locks are easily overlooked.
+ * on.  They stop the world, so that no work of the library is half done in the
+ * child, and start it again on both sides.  fork() blocks for that as
+ * rt_stop_the_world does, so the caller must hold no lock that another attached
+ * thread awaits outside a blocking region.  Three sorts of such locks are
+ * easily overlooked.
  *
  *  - Some C libraries (glibc 2.28 to 2.35, musl) hold a lock of their own while
  *    handlers run.  fork, pthread_atfork and dlclose take that lock.  With
@@ -18,6 +19,11 @@
  *  - A handler that was registered before the first rt_init runs while the
  *    world is stopped.  Such a handler must not wait for a lock that an
  *    attached thread may hold where it polls, and must not call the library.
+ *
+ * The library does nothing for the locks and the data of the host.  A fork
+ * finds an attached thread where it polls or in a blocking region, and a thread
+ * that is not attached anywhere.  A lock of the host that such a thread holds
+ * is held for ever in the child, and what it protects may be half changed.
  *
  * Until the fork is done, other threads may wait in every function of the
  * library, even in those that do not block otherwise.
@@ -37,18 +43,26 @@
  * The stacks of the lost threads, where their thread-local variables may lie as
  * well, are still readable when fork returns.  But the C library may use them
  * again, or unmap them, when the child makes a thread.  The library itself may
- * make one when the child allocates or collects.  So before the child does any
- * of these, the host must remove all that leads to such a stack:
+ * make one when the child allocates, collects or runs destructors.  So the
+ * child must do this in order:
  *
- *  - ranges on it (rt_roots_remove), among them thread-local variables of the
- *    lost threads;
- *  - root callbacks that read it, for example because arg points to it
- *    (rt_roots_remove_fn);
- *  - rt_stack registrations that lie on it, or whose sp, frames or registers
- *    are there (rt_stack_unregister).
+ *  1. It leaves its blocking region or its own stop, if it is in one.  In
+ *     rt_call_blocking that is the return of fn.  If its thread is not attached
+ *     but has stacks to unregister, it attaches.  (Inside a region and without
+ *     attachment, only rt_roots_remove and rt_roots_remove_fn work.)
+ *  2. It removes all that leads to the stack of a lost thread:
+ *      - ranges on it (rt_roots_remove), among them thread-local variables of
+ *        the lost threads;
+ *      - root callbacks that read it, for example because arg points to it
+ *        (rt_roots_remove_fn);
+ *      - rt_stack registrations that lie on it, or whose sp, frames or
+ *        registers are there (rt_stack_unregister).
+ *  3. It does what rt/stack.h says of the registered stack of a fiber that a
+ *     lost thread ran, and what rt/alloc.h says of a table of addresses.
+ *  4. From then on it may make threads, allocate, collect, poll and run
+ *     destructors.
  *
- * A stack that the host has allocated itself stays as it is.  rt/stack.h says
- * what to do with the registered stack of a fiber that a lost thread ran.
+ * A stack that the host has allocated itself stays as it is.
  *
  * With glibc on x86-64, thread-local variables may be roots on threads that the
  * child makes.  This happens if the parent had several threads and only the

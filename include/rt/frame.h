@@ -39,7 +39,7 @@ RT_ABI_ASSERT_(sizeof(struct rt_frame) == 32, "rt_frame is ABI");
  * fibers a function may continue on another thread.  On most processors the
  * compiler may have kept the address of the thread-local variable over the call
  * of the switch; then that address is wrong.  A function that is not inlined
- * finds the address anew.
+ * finds the address anew.  rt/stack.h says what this means for a host.
  */
 #if defined(__x86_64__)
 static inline rt_thread *rt_frames_thread_(void)

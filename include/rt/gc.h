@@ -90,8 +90,10 @@ RT_API int rt_set_heap_min(size_t bytes, size_t *old);
  * No allocation fails because of the limit: if it cannot be kept, it is passed.
  * While collections take more than rt_config.gc_cpu_limit percent of the CPU
  * time, the limit causes none, and allocations release nothing for it.  The
- * warn handler is told when a collection leaves more than the limit.  It is
- * told again only after a collection has left less, or the limit was set.
+ * warn handler is told when a collection, once it has swept, leaves more than
+ * the limit, where free pages do not count (sys - heap_idle of
+ * rt_read_memstats).  It is told again only after a collection has left less,
+ * or the limit was set.
  *
  * The goal changes at once: it is computed anew from what the last collection
  * found.  If the new limit is lower, the next allocations collect and release.
@@ -180,9 +182,10 @@ RT_API int rt_set_heap_max(size_t bytes, size_t *old);
  * Returns 0, or RT_EPERM (not attached), RT_EBUSY (own stop), RT_ESTATE (inside
  * a blocking region; no heap); then nothing changes.
  *
- * Attached threads, even in a destructor.  Does not collect, block or poll.  A
- * collection that becomes due comes with the next allocation of this thread, or
- * with one of another thread for which that thread's cache has no room.
+ * Attached threads.  Does not collect, block or poll.  So a destructor may call
+ * it to subtract what it frees.  A collection that becomes due comes with the
+ * next allocation of this thread, or with one of another thread for which that
+ * thread's cache has no room.
  */
 RT_API int rt_adjust_external(int64_t delta);
 
@@ -225,18 +228,26 @@ RT_API int rt_free_os_memory(void);
 /*
  * An out-of-memory handler is called when n bytes were requested, by
  * rt_stack_alloc as well, and a collection did not find them.  The alignment of
- * rt_alloc_aligned may make n more than its argument.  The handler runs on the
- * thread that allocates, with the world running and no lock held.  It may
- * free what it can, allocate, or leave by longjmp or an exception, which ends
- * its call as a return does.  It is not called for allocations that it makes
- * itself: they return NULL if a collection does not find the memory.  Several
- * threads may run it at once, so a lock of the host's must protect what it
- * frees, and no thread may hold that lock while it polls.  If the handler
- * returns 1, the allocation collects and tries again, and calls the handler
- * again each time that fails.  If it returns anything else, the allocation
- * returns NULL.  If dead objects wait for their destructors, the handler may
- * call rt_run_finalizers with max 0, and return 1 if that ran any.  Only there
- * do destructors run inside an allocation.
+ * rt_alloc_aligned may make n more than its argument.  If the handler returns
+ * 1, the allocation collects and tries again, and calls the handler again each
+ * time that fails.  If it returns anything else, or 1 inside a no-GC stretch
+ * that it has begun, the allocation returns NULL.
+ *
+ * The handler runs on the thread that allocates, which is attached and outside
+ * a blocking region, its own stop and a no-GC stretch.  The world runs and no
+ * lock is held.  So the handler may free what it can, change the limits,
+ * allocate, collect, poll, block, fork, and enter and leave a region.  It may
+ * leave by longjmp or an exception, which ends its call as a return does.  It
+ * is not called for allocations that it makes itself: they return NULL if a
+ * collection does not find the memory.
+ *
+ * If dead objects wait for their destructors, the handler may call
+ * rt_run_finalizers with max 0, and return 1 if that ran any.  Only there do
+ * destructors run inside an allocation.  rt/final.h says what the handler may
+ * do if none ran, because another thread may be running them.
+ *
+ * Several threads may run the handler at once, so a lock of the host's must
+ * protect what it frees, and no thread may hold that lock while it polls.
  */
 typedef int rt_oom_fn(size_t n, void *arg);
 
@@ -269,7 +280,9 @@ RT_API int rt_set_oom_handler(rt_oom_fn *fn, void *arg);
  * - once for each thread, that the thread runs on a stack that is not known,
  *   see rt/stack.h (there is only the text);
  * - that the memory limit cannot be kept, see rt_set_memory_limit (after a
- *   collection sys - heap_idle of rt_memstats is above /gc/gomemlimit:bytes);
+ *   collection sys - heap_idle of rt_read_memstats is above
+ *   /gc/gomemlimit:bytes; rt_read_memstats_live may leave pages of the dead out
+ *   of heap_idle until all is swept);
  * - once in the life of a heap, that many dead objects wait for their
  *   destructors (rt_finalizers_ready);
  * - what the system refused, when a function returns RT_ENOTSUP (that result;

@@ -227,11 +227,12 @@ enum rt_layout {
  * in registers of threads a pointer to any place in the object is enough, and
  * with rt_config.past_end one to its end.
  *
- * RT_KIND_DROP: dead objects are dropped, by the drop callback of their type
- * or, if that has none, by the one of the kind.  Such a kind must have a drop
- * callback, or types that may have some.  With rt_config.align8 an object of at
- * most 8 bytes takes 16.  What rt_alloc_kind returns for size 0 has no
- * destructor.
+ * RT_KIND_DROP: a dead object is dropped by the drop callback of its type.  If
+ * it has no type, or if its type has no such callback, the one of the kind
+ * drops it.  If the kind has none either, nothing is called.  A kind with this
+ * flag must have a drop callback, or types that may have some.  With
+ * rt_config.align8 an object of at most 8 bytes takes 16.  What rt_alloc_kind
+ * returns for size 0 has no destructor.
  *
  * RT_KIND_DROP_DEEP, only with RT_KIND_DROP: all that a dead object reaches
  * stays in place as long as the object itself, that is, until the last
@@ -269,12 +270,12 @@ enum { RT_KIND_ANY = 0, RT_KIND_ANY_ALIGN8 = -1 };
  * RT_LAYOUT_HEADER: an object with the value 0 has no references yet, so a host
  * must store the header before the first reference.  Any other value is an
  * address: the 8 bytes at value + type_offset hold the address of the rt_type.
- * With RT_TYPE_IS_HEADER the value itself is the address of the rt_type.  A
- * null rt_type has no references.  The header does not keep alive what it leads
- * to.  If that is in the heap, a bitmap or a callback must tell it.  With
- * RT_KIND_DROP, all that lies between the header and the rt_type must be
- * outside the heap, or of a kind with RT_KIND_DROP, so that it still exists
- * when the library looks for the destructor.
+ * With RT_TYPE_IS_HEADER the value itself is the address of the rt_type.  An
+ * object whose rt_type is null has no references.  The header does not keep
+ * alive what it leads to.  If that is in the heap, a bitmap or a callback must
+ * tell it.  With RT_KIND_DROP, all that lies between the header and the rt_type
+ * must be outside the heap, or of a kind with RT_KIND_DROP, so that it still
+ * exists when the library looks for the destructor.
  *
  * RT_LAYOUT_INDEX: the value numbers an entry of types, which has ntypes
  * entries.  The table belongs to the host, which must keep it as long as the
@@ -283,6 +284,9 @@ enum { RT_KIND_ANY = 0, RT_KIND_ANY_ALIGN8 = -1 };
  * an object of that number.
  *
  * An object too small for its header word has no references.
+ *
+ * An object that has no references for one of these reasons has no type.  With
+ * RT_KIND_DROP the drop callback of its kind drops it all the same.
  *
  * trace is for RT_LAYOUT_TRACE, format for RT_LAYOUT_WORDS, type for
  * RT_LAYOUT_TYPE, and types for RT_LAYOUT_INDEX.  With any other layout they

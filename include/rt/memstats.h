@@ -15,7 +15,7 @@ enum { RT_PAUSES = 256, RT_BY_SIZE = 61 };
 
 /* One size class; frozen for this soname. */
 struct rt_memstats_size {
-	uint32_t size; /* bytes a slot */
+	uint32_t size; /* bytes per slot */
 	uint32_t pad;
 	uint64_t mallocs; /* slots ever allocated */
 	uint64_t frees;	  /* slots ever freed */

@@ -133,7 +133,8 @@ RT_API int rt_roots_remove(void *lo, void *hi);
  *    would find them cleared.
  *
  * References that callbacks tell do not count as roots in the heap's goal
- * (rt_config.heap_headroom).
+ * (rt_config.heap_headroom).  But a stack that they tell by rt_trace_stack
+ * counts, with its part in use.
  */
 typedef void rt_roots_fn(rt_tracer *t, void *arg);
 

@@ -53,11 +53,17 @@ extern "C" {
  * a guard, lo must be above the guard.  A suspended fiber must not have data
  * below its saved stack pointer.
  *
+ * Any of this memory may be part of an object of the heap.  But a registration
+ * keeps no object alive.  So until the stack is unregistered, the object must
+ * be alive, or wait for a destructor that unregisters the stack.  The variables
+ * at sp and frames hold no references, so plain stores into them will do in
+ * later versions as well (rt/barrier.h).
+ *
  * A registered stack is a root.  But a stack with RT_STACK_OWNED belongs to an
  * object, and is a root only while a thread runs on it.  At other times it is
- * scanned when a trace callback of that object calls rt_trace_stack.  So a
- * suspended fiber that nothing else refers to is collected, even if its own
- * stack refers to it.
+ * scanned when a callback calls rt_trace_stack: in most hosts the trace
+ * callback of that object, or else a root callback.  So a suspended fiber that
+ * nothing else refers to is collected, even if its own stack refers to it.
  *
  * If a thread runs on a stack that is not known, that stack is scanned from the
  * stack pointer to the end of its mapping.  The library finds this end in
@@ -72,23 +78,40 @@ extern "C" {
  * it next.  If only the frames on such a stack are to be roots, the host can
  * make sp lead to a variable that holds hi.
  *
- * The same way keeps the frames of the stack that such a thread attached with,
- * while it runs on another.  The host registers any few words as a stack.  The
- * field frames leads to a variable that the host sets to rt_frames_save()
- * before the switch, and to NULL when the thread is back.
+ * When such a thread runs on another stack with frames of its own, the frames
+ * on the stack that it attached with are no roots.  To keep them, the host
+ * registers a few words, for example zeros, as a stack.  The field frames leads
+ * to a variable that the host sets to rt_frames_save() before the switch, and
+ * to NULL when the thread is back.
  *
- * After a switch that may move a fiber to another thread, no rt_thread * from
- * before is valid.  A compiler may keep the address of a thread-local variable
- * over a call, so the function that switches must not be inlined.
+ * After a switch a fiber may run on another thread.  Then no rt_thread * from
+ * before the switch is valid.  Nor is the address of a thread-local variable,
+ * which a compiler may keep over a call.  This concerns every function that is
+ * active during the switch: the one that switches, its caller, and so on.  For
+ * the library's variable gcc and clang keep no address on x86-64.  On other
+ * processors these functions must use none of the inline functions and macros
+ * that find the thread themselves:
  *
- * In the child of a fork no thread runs on a stack on which a thread ran that
- * the child lacks.  The stack is scanned as *sp and *frames say, which are what
- * the host saved when that fiber was last left.  The frames to which *frames
- * leads may have ended since, and reading them may then end the child.  So
- * before the child collects, the host must unregister each such stack that has
- * frames, or set *frames to NULL.  (A host that sets *frames to NULL whenever
- * the fiber goes on need not do that.)  rt/fork.h says what else a child must
- * remove.
+ *  - for inline allocation, they are compiled with RT_NO_INLINE_ALLOC, or call
+ *    rt_alloc_in or rt_alloc_kind_in with rt_thread_self();
+ *  - for rt_poll, they call rt_safepoint;
+ *  - for RT_STORE, rt_nogc_enter and rt_nogc_leave, they call a function of the
+ *    host that uses these, does not switch, and must not be inlined.
+ *
+ * Those of rt/frame.h are right everywhere.  A thread-local variable of the
+ * host's own needs such a function on every processor.
+ *
+ * A function of the host that the library calls must return on the thread that
+ * called it.  Examples are a destructor, a handler and the fn of
+ * rt_call_blocking.
+ *
+ * A fork may leave a fiber without its thread.  Then no thread runs on its
+ * stack in the child, and the stack is scanned as *sp and *frames say.  The
+ * host saved these when the fiber was last left.  The frames to which *frames
+ * leads may have ended since, and reading them may end the child.  So before
+ * the child collects, the host must unregister each such stack that has frames,
+ * or set *frames to NULL.  (A host that sets *frames to NULL whenever the fiber
+ * goes on need not do that.)  rt/fork.h says what else a child must remove.
  */
 enum rt_stack_flags {
 	RT_STACK_DOWN = 0,   /* grows down: [*sp, hi) is in use, and its words
@@ -108,15 +131,22 @@ enum rt_stack_flags {
 /*
  * RT_STACK_UP with RT_STACK_OWNED is the value stack of an object, such as a
  * coroutine of an interpreter.  No thread ever runs on it, so it is scanned
- * only when a trace callback tells it.  Even a coroutine that runs must
- * therefore be reachable, or its value stack is not scanned.
+ * only when a trace callback or a root callback calls rt_trace_stack.  If that
+ * is the trace callback of the object, even a coroutine that runs must be
+ * reachable, or its value stack is not scanned.
  *
  * The words of a stack with a format are values.  On a stack that grows up each
  * value is read as such, and as nothing else.  With stride 16 the values begin
- * at lo, and half a value below *sp is not read.  On a stack that grows down
- * each word is read in three ways: as an address, in rt_config.stack_format,
- * and as the value word of a value whose tag is ignored.  The same holds for
- * the registers of such a stack, and for those of a thread that runs on it.
+ * at lo, and half a value below *sp is not read.
+ *
+ * On a stack that grows down and lacks RT_STACK_EXACT, each word is read in up
+ * to three ways: as an address, in rt_config.stack_format, and in the format of
+ * the stack.  So a stack needs no format of its own if that would be
+ * stack_format.  If test_at is 0, as in NaN boxes, the word is tested as the
+ * format says.  With test_at 1 or -1 the tag is not tested: every word counts
+ * as a value word.  In both cases the address is computed as the format says.
+ * The same holds for the registers of such a stack, and for those of a thread
+ * that runs on it.
  *
  * rt_config.past_end holds for stacks that grow down and lack RT_STACK_EXACT,
  * and for registers.
@@ -164,11 +194,12 @@ RT_API void rt_stack_desc_init_sized(rt_stack_desc *d, size_t size);
  * Returns 0 and sets *out to the registration, or returns an error and leaves
  * *out untouched:
  *   RT_EINVAL  d or out is null; struct_size is wrong, as for
- *              rt_kind_register; lo is null or not below hi; only one of
- *              regs_lo and regs_hi is null, or regs_hi is below regs_lo; format
- *              is not in order (rt_value_format); a flag is unknown; spare is
- *              not 0; a format is given with RT_STACK_EXACT, or another flag
- *              with RT_STACK_THREAD
+ *              rt_kind_register; only one of regs_lo and regs_hi is null, or
+ *              regs_hi is below regs_lo; format is not in order
+ *              (rt_value_format); a flag is unknown; spare is not 0; a format
+ *              is given with RT_STACK_EXACT.  Without RT_STACK_THREAD: lo is
+ *              null or not below hi.  With RT_STACK_THREAD: lo or hi is not
+ *              null, or another flag is set
  *   RT_ENOENT  RT_STACK_THREAD: the caller attached with RT_THREAD_EXACT, or
  *              has no stack of its own
  *   RT_EEXIST  RT_STACK_THREAD: the caller has registered its stack already
