@@ -119,8 +119,7 @@ void ahead_run(struct ahead *a, struct rt_proc *p, uint64_t now,
 	struct need n = {0, 0};
 
 	RT_ASSERT(proc_is_running(p));
-	if (RT_DEBUG_BUILD)
-		lockrank_none();
+	lockrank_none();
 	if (!ahead_called(a))
 		return;
 	atomic_u32_store_relaxed(&a->due, 0);

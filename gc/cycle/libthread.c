@@ -70,8 +70,7 @@ static void *libthread_main(void *arg)
 static void check_waits(void)
 {
 	RT_ASSERT(!proc_self() || !proc_is_running(proc_self()));
-	if (RT_DEBUG_BUILD)
-		lockrank_none();
+	lockrank_none();
 }
 
 bool libthread_start(struct libthread *t, const struct libthread_work *work)

@@ -1,4 +1,5 @@
-// periodic.h - the background thread collects if no other thread has for long.
+// periodic.h - the background thread collects if there was no collection for
+// long.
 //
 // Go: forcegcperiod, forcegchelper (proc.go), gcTriggerTime (mgc.go).
 //

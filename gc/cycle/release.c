@@ -17,8 +17,7 @@ void release_step(struct rt_proc *p)
 	uint64_t released;
 
 	RT_ASSERT(p == proc_self() && !stw_stopped());
-	if (RT_DEBUG_BUILD)
-		lockrank_none();
+	lockrank_none();
 	released = scavenge_range(p, &pass, SCAVENGE_STEP);
 	if (released == 0)
 		atomic_u64_store_relaxed(&release.dry,

@@ -28,8 +28,7 @@ static struct {
 static void check_caller(void)
 {
 	RT_ASSERT(!door_stopper());
-	if (RT_DEBUG_BUILD)
-		lockrank_none();
+	lockrank_none();
 }
 
 // ---- out of memory ----

@@ -11,8 +11,7 @@
 static void check_caller(const struct rt_thread *t)
 {
 	RT_ASSERT(t == rt_thread_tls && door_allocating(t));
-	if (RT_DEBUG_BUILD)
-		lockrank_none();
+	lockrank_none();
 }
 
 void slices_await(struct rt_thread *t)

@@ -92,8 +92,8 @@ void lockrank_release(enum lockrank rank)
 	held_mask &= ~(1U << rank);
 }
 
-void lockrank_none(void)
+void lockrank_look(void)
 {
-	if (RT_DEBUG_BUILD && held_mask)
+	if (held_mask)
 		throw_rank("lockrank: held while parking", innermost_held());
 }

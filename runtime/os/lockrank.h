@@ -41,7 +41,13 @@ void lockrank_acquire(enum lockrank rank);
 void lockrank_release(enum lockrank rank);
 
 // lockrank_none throws in debug builds if the calling thread holds any lock.  A
-// thread calls it before it parks or blocks.
-void lockrank_none(void);
+// thread calls it before it parks or blocks, and where it must hold none.
+// lockrank_look is its part in debug builds.
+void lockrank_look(void);
+RT_INLINE void lockrank_none(void)
+{
+	if (RT_DEBUG_BUILD)
+		lockrank_look();
+}
 
 #endif
