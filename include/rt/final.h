@@ -62,9 +62,10 @@ extern "C" {
  * If another thread forks while one runs destructors, those that had not begun
  * are ready in the child.  One that had begun does not run again.  Its object
  * stays dead, so rt_is_heap of it is 0, until it is freed with its batch.  The
- * same holds when a thread exits in a destructor.  A fork waits until the
- * thread polls or is in a blocking region.  So what a destructor does before
- * that is complete in the child.
+ * same holds when a thread exits in a destructor.  If that was the last one of
+ * its batch, the next rt_run_finalizers frees the batch without counting it in
+ * what it returns.  A fork waits until the thread polls or is in a blocking
+ * region.  So what a destructor does before that is complete in the child.
  *
  * rt_fini runs no destructors.  A host that wants all of them to run calls
  * rt_drop_now before it, for each of its kinds with RT_KIND_DROP.  If
