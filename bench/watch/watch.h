@@ -155,7 +155,8 @@ static inline uint64_t watch_cycle_count(void)
 }
 
 // watch_collect lets allocations begin a collection and returns after it, maybe
-// before it has swept.  It needs a heap without a percentage.
+// before it has swept.  Before the call gc_percent must be off; the call leaves
+// it at 100.
 static inline void watch_collect(void)
 {
 	uint64_t before = watch_cycle_count();

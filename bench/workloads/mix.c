@@ -6,7 +6,7 @@
 // another object.  Of 100 objects, 62 are lists of one to eight nodes of 32
 // bytes, and 30 are strings of up to 200 bytes.  Another 6 are arrays of up to
 // 8 KiB, and 2 are buffers of 40 to 200 KiB.  Most programs have far fewer such
-// buffers.  Every object is written as a whole.
+// buffers.  All objects but nodes are written as a whole.
 //
 // hardening.sh runs this with every level of protection; some of them guard
 // large objects.  Good: no more than clearing takes, and below twice the memory

@@ -49,9 +49,9 @@ struct libthread {
 // and for the host.  It must hold no lock.
 bool libthread_start(struct libthread *t, const struct libthread_work *work);
 
-// libthread_poll lets a stop begin that is wanted, and returns when it has
-// ended.  p is the P of the calling thread of the library, which must be
-// running and have nothing in hand.
+// libthread_poll lets a wanted stop begin, and returns when it has ended.  p is
+// the P of the calling thread of the library, which must be running and have
+// nothing in hand.
 void libthread_poll(struct rt_proc *p);
 
 // libthread_join waits for the end of a thread that was started, which must

@@ -102,9 +102,9 @@ struct pacer_terms pacer_explain(const struct pacer_rule *rule,
 // pacer_bound returns the term that the goal equals, as enum rt_bound says.
 enum rt_bound pacer_bound(const struct pacer_terms *t);
 
-// The pacer of the heap.  A collection writes it with the world stopped.  The
-// functions that set the rule, and pacer_swept, write it under a lock that no
-// thread holds while it is stopped.  Any thread may read the atomics.
+// The pacer of the heap.  A collection writes it with the world stopped.  Other
+// functions write it under a lock that no thread holds while it is stopped, but
+// warn, processors and released without.  Any thread may read the atomics.
 struct pacer {
 	struct pacer_rule rule;
 	struct pacer_found found;

@@ -39,17 +39,19 @@ RT_INLINE void finalize_poll(struct rt_thread *t)
 		finalize_run(t, 0);
 }
 
-// finalize_tell passes what collections have found (dropnews.h) to the handlers
-// of the host.  Returns true if there was any.  The caller must hold no lock,
-// and no object.  In a no-GC stretch, and after a handler that has left
-// (door_stayed) or has begun a stretch, the news stay for a later call.
-// finalize_has_news tells whether there may be any.
+// finalize_has_news tells whether collections have found something for the
+// handlers of the host (dropnews.h).
 RT_INLINE bool finalize_has_news(void)
 {
 	return RT_UNLIKELY(atomic_u32_load_relaxed(&dropnews.news) != 0);
 }
 
 void finalize_tell_news(void);
+
+// finalize_tell passes the news to the handlers.  Returns true if there were
+// any.  The caller must hold no lock, and no object.  In a no-GC stretch, and
+// after a handler that has begun one or may not go on (door_may_go_on), the
+// news stay for a later call.
 RT_INLINE bool finalize_tell(void)
 {
 	if (!finalize_has_news() || proc_in_nogc(rt_thread_tls))

@@ -523,9 +523,9 @@ void *supply_object(struct rt_mcache *mc, struct want *w)
 
 // ---- what the host is told before ----
 //
-// These call handlers of the host, if need be.  They return false if the thread
-// may not go on, because a handler has left (door_stayed).  They are seldom
-// called, and not inline: a request should save few registers.
+// These call handlers of the host, if need be.  They return false if a handler
+// has not left the thread as it was (door_stayed).  They are seldom called, and
+// not inline: a request should save few registers.
 
 static RT_NOINLINE bool tell_warnings(struct rt_thread *t)
 {

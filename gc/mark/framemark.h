@@ -15,7 +15,7 @@
 
 enum { FRAMEMARK_WORDS = 64 };
 
-// No check: the words are what they are.
+// No check: any words are possible.
 struct framemark {
 	uintptr_t words[FRAMEMARK_WORDS];
 };

@@ -95,7 +95,7 @@ void handles_fini(void);
 bool handles_next(uintptr_t *lo, uintptr_t *hi);
 
 // handles_check returns NULL if all invariants hold, otherwise what does not.
-// The caller must hold the lock.
+// The caller must hold the lock, or have the world stopped.
 const char *handles_check(const struct handles *h);
 
 #endif

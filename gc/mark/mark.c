@@ -499,8 +499,8 @@ static void mark_past_end(struct marker *m)
 
 // ---- the dead ----
 
-// mark_deep_span looks for dead objects of a span whose references must be
-// followed, and marks what these reach.
+// mark_deep_span looks for dead objects in a span of RT_KIND_DROP_DEEP, and
+// marks what these reach.
 static void mark_deep_span(struct marker *m, const struct mspan *s)
 {
 	for (uint32_t slot = 0; slot < s->nelems; slot++) {

@@ -49,7 +49,7 @@ const char *rootfns_name(size_t i);
 uintptr_t rootfns_code(size_t i);
 
 // rootfns_check returns NULL if all invariants hold, otherwise what does not.
-// The caller must hold roots.lock.
+// The caller must hold roots.lock, or have the world stopped.
 const char *rootfns_check(const struct rootfns *r);
 
 #endif

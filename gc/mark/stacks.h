@@ -55,7 +55,8 @@ enum stacks_warning {
 	STACKS_WARN_TAKEN, // a thread tells of it
 };
 
-// Changed under roots.lock, or by the stopper.
+// Changed under roots.lock, or by the stopper.  Any marker changes claimed, and
+// the thread that tells a warning changes warning.
 struct stacks {
 	struct rt_stack **at;
 	size_t n;

@@ -153,7 +153,7 @@ static const rt_metric_desc metrics[METRIC_COUNT] = {
 			 "allocation included, and sweeping beside it."),
     [GC_CYCLES_AUTOMATIC] =
 	COUNTER("/gc/cycles/automatic:gc-cycles",
-		"Collections that the heap's growth began."),
+		"Collections that the host did not ask for."),
     [GC_CYCLES_FORCED] = COUNTER("/gc/cycles/forced:gc-cycles",
 				 "Collections that the host asked for."),
     [GC_CYCLES_TOTAL] =

@@ -50,8 +50,8 @@ extern "C" {
 enum { RT_RUN_CLASSES = 33, RT_INLINE_MAX = 1024, RT_NOSCAN_MIN = 6 };
 
 /*
- * The rows of a thread's table of runs: one for rt_alloc_noscan_uninit, whose
- * runs are not cleared, and then one for each kind.
+ * The first rows of a thread's table of runs: rt_alloc_noscan_uninit, whose
+ * runs are not cleared, RT_NOSCAN, and RT_WORDS.
  */
 enum {
 	RT_ROW_UNINIT = 0,

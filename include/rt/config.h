@@ -359,15 +359,15 @@ typedef struct rt_config {
 	 * The most CPU time that collections for the memory limit and for the
 	 * hard limit (rt_set_heap_max) may take, in percent of the process's,
 	 * over a few seconds: 1 to 100.  Beyond that the heap may pass the
-	 * memory limit, and for the hard limit only an allocation collects that
-	 * needs a page beyond it.  The time in which threads of the host
+	 * memory limit, and for the hard limit only an allocation that needs a
+	 * page beyond it collects.  The time in which threads of the host
 	 * release pages for the memory limit counts as well, and beyond the
 	 * bound they release none.  100: no bound.  Default 50.
 	 *
 	 * The bound is a bucket that CPU time of collections fills, and that of
 	 * the program drains.  It holds a second for each processor.  While it
-	 * is full, collections for a limit wait.  The processors are max_procs,
-	 * those that the caller of rt_init may use, or the limit of the control
+	 * is full, they wait, as above.  The processors are max_procs, those
+	 * that the caller of rt_init may use, or the limit of the control
 	 * groups once that was read (cgroup), whichever are fewest.
 	 */
 	uint8_t gc_cpu_limit;
@@ -377,7 +377,7 @@ typedef struct rt_config {
 	 * of a container, the heap obeys.  If groups are nested, the lowest
 	 * limit counts.
 	 *
-	 * 0: none; no file is read.
+	 * 0: none; no file of them is read.
 	 * 1: the limit of processor time, in processors and rounded up, bounds
 	 * the helper threads as max_procs does.  It is read when the library
 	 * makes its first thread, or before the first collection or release of
@@ -410,8 +410,8 @@ typedef struct rt_config {
 	 * the system, beside the host's threads and with 1 percent of processor
 	 * time.  While the host allocates, the heap keeps what it will need
 	 * until the next collection, and a tenth more.  The thread is made for
-	 * this when a collection first leaves 4 MiB of free pages or more.
-	 * What is freed by hand before that stays until a collection.  The
+	 * this, if not before, when a collection first leaves 4 MiB of free
+	 * pages or more.  Until it is made, what is freed by hand stays.  The
 	 * thread sleeps while there is nothing to release.  After a collection,
 	 * a new memory limit or heap goal, or 4 MiB freed by rt_free,
 	 * destructors and the like, it looks again.  If the system refuses
@@ -472,7 +472,8 @@ typedef struct rt_config {
 	/*
 	 * 1: each collection writes three lines about the pacer: what the
 	 * collection took, its sweep, and the next goal with what bounds it.
-	 * They are written as those of gctrace.  0: none.  Default 0.
+	 * Before these is one about the last sweep, if that was beside the
+	 * threads.  They are written as those of gctrace.  0: none.  Default 0.
 	 */
 	uint8_t gcpacertrace;
 
@@ -488,8 +489,8 @@ typedef struct rt_config {
 	 * drop objects without an allocation.  It does not collect while
 	 * gc_percent is below 0, nor while the system refuses the clock, and
 	 * time in which the machine was suspended does not count.  The thread
-	 * is made, if not before, when objects first take 4 MiB of pages, even
-	 * if scavenge is 0.  A smaller heap has no such collections, nor has
+	 * is made, if not before, when 4 MiB first count for the goal, even if
+	 * scavenge is 0.  A smaller heap has no such collections, nor has
 	 * one with gc_threads 0.
 	 *
 	 * The stop waits until each attached thread polls or is in a blocking
@@ -524,10 +525,10 @@ typedef struct rt_config {
 	 * a host that pins that thread must set max_procs, too.  A thread of
 	 * the host that collects keeps its own processors.
 	 *
-	 * rt_init refuses a mask that names no processor with RT_EINVAL.  If
-	 * the system allows none of those that it names, the threads use the
-	 * processors that the caller of rt_init had.  They do so by default,
-	 * which is NULL and 0.
+	 * rt_init refuses a mask that names no processor, and a size without a
+	 * mask, with RT_EINVAL.  If the system allows none of those that it
+	 * names, the threads use the processors that the caller of rt_init had.
+	 * They do so by default, which is NULL and 0.
 	 */
 	const void *gc_affinity;
 	size_t gc_affinity_size;

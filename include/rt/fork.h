@@ -48,8 +48,8 @@
  *
  *  1. It leaves its blocking region or its own stop, if it is in one.  In
  *     rt_call_blocking that is the return of fn.  If its thread is not attached
- *     but has stacks to unregister, it attaches.  (Inside a region and without
- *     attachment, only rt_roots_remove and rt_roots_remove_fn work.)
+ *     but has stacks to unregister, it attaches.  (Inside a region, or without
+ *     attachment, only the first two calls below work.)
  *  2. It removes all that leads to the stack of a lost thread:
  *      - ranges on it (rt_roots_remove), among them thread-local variables of
  *        the lost threads;

@@ -311,9 +311,9 @@ RT_API int rt_set_oom_handler(rt_oom_fn *fn, void *arg);
  * statistics in its own stop, and is in a stretch when that stop ends.
  *
  * In most cases the thread is attached and outside a blocking region.  Then fn
- * may call every function that such a thread may call.  But when rt_init or a
- * function that attaches has failed, the thread may be unattached or inside a
- * region, and so it may when it reads statistics.  In rt_init with
+ * may call every function that such a thread may call.  But the thread may be
+ * unattached or inside a region when rt_init or a function that attaches has
+ * failed, and when the thread reads statistics.  In rt_init with
  * rt_config.no_attach it is unattached.  fn must return, because only one
  * thread at a time tells what tracecheck found.  By default there is no
  * handler; then the lines of tracecheck are written to stderr.

@@ -185,15 +185,15 @@ RT_INLINE struct linewords *arena_lines(uint64_t page)
 	return arena.lines + page * RT_PAGE_WORDS;
 }
 
-// arena_typebits returns the table, if it exists.  A thread that finds a typed
-// object, or the kind of one, also finds the table.
+// arena_typebits returns the table of type bits, or NULL.  A thread that finds
+// a typed object, or the kind of one, also finds the table.
 RT_INLINE uint64_t *arena_typebits(void)
 {
 	return atomic_ptr_load_relaxed(&arena.typebits);
 }
 
-// arena_deadbits returns the table, if it exists.  A thread that finds a kind
-// with destructors, or a page of such a kind, also finds the table.
+// arena_deadbits returns the table of dead bits, or NULL.  A thread that finds
+// a kind with destructors, or a page of such a kind, also finds the table.
 RT_INLINE struct deadwords *arena_deadbits(void)
 {
 	return atomic_ptr_load_relaxed(&arena.deadbits);

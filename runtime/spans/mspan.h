@@ -197,9 +197,9 @@ uint32_t mspan_counted(const struct mspan *s);
 // allocated slot, but is at most a page long, or one slot if that is larger.
 // If the allocword of its last slot has an allocated slot, the run does not
 // leave that allocword.  So in a fragmented span a run is found and taken
-// within one allocword.  Otherwise its slots begin in one aligned block of
-// bits.  The caller chooses the size of the block, a power of two; a fresh page
-// can be one run.
+// within one allocword.  Otherwise its slots begin in one aligned row of bits.
+// The caller chooses the size of the row, a power of two; a fresh page can be
+// one run.
 struct mspan_run {
 	char *start; // addresses: [start, end)
 	char *end;

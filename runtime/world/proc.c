@@ -10,12 +10,13 @@
 
 struct procs procs = {.lock = RT_MUTEX_INIT(LOCKRANK_ALLP)};
 
-// rt_thread_tls points to this in a thread that is not attached.  It has no P,
-// no cache and no run, so every inline allocation takes the slow path.  Several
-// threads store nostop here; no thread reads it.  No thread writes nogc.
+// The runs of a thread that is not attached: all are empty.
 struct rt_runs proc_no_runs = {
     .kind = {[0 ... RT_KIND_MAX] = proc_no_runs.row},
 };
+// rt_thread_tls points to this in a thread that is not attached.  It has no P
+// and no cache, so every inline allocation takes the slow path.  Several
+// threads store nostop here; no thread reads it.  No thread writes nogc.
 static struct rt_thread unattached = {.run = proc_no_runs.row,
 				      .nogc = RT_NOGC_NONE};
 
@@ -181,7 +182,7 @@ static bool state_known(uint32_t state)
 	       (state & ~(uint32_t)(PROC_STATE | PROC_STOP)) == 0;
 }
 
-// check_record checks what is fixed, or changes under procs.lock.
+// check_record checks the number and the state of a P.
 static const char *check_record(const struct procs *all,
 				const struct rt_proc *p)
 {

@@ -11,13 +11,13 @@
 // process is noted.
 //
 // One heap sweeps in the stop, has no scavenger, and is told to release memory.
-// The other one is as a host gets it: it sweeps beside the threads, gets
-// memory ahead of need, and its scavenger releases.  It is told to release in
-// one round of three.  In the others the program waits, as blocked, until its
-// free memory was released by itself, once after a collection that the program
-// asked for, and once after one that it did not.  A scavenger that does nothing
-// makes such a round wait until the test has failed.  No time passes in a wait
-// but by fault_advance_clock.
+// The other one sweeps beside the threads, gets memory ahead of need, and has a
+// scavenger that releases.  It is told to release in one round of three.  In
+// the others the program waits, as blocked, until its free memory was released
+// by itself, once after a collection that the program asked for, and once after
+// one that it did not.  A scavenger that does nothing makes such a round wait
+// until the test has failed.  No time passes in a wait but by
+// fault_advance_clock.
 //
 // At the end a line is fitted through the noted values (Theil and Sen: the
 // median of all slopes, so that single rounds do not count).  Its rise over all

@@ -171,7 +171,7 @@ TEST(marks_that_were_kept_back_meet, .n = 2)
 		ck_assert(grey_marked(&first, (uintptr_t)objects[i]));
 }
 
-// marking SERIAL_KEPT: the mark of an object that one marker only may trace is
+// marking SERIAL_KEPT: the mark of an object that only one marker may trace is
 // seen at once, by a word to its beginning or to its inside.
 TEST(who_finds_an_object_to_trace_finds_it_alone, .n = 4)
 {
@@ -324,7 +324,7 @@ TEST(the_opener_hears_that_nothing_is_left)
 	ck_assert_int_eq(helper_got, WORK_OVER);
 }
 
-// ---- what the opener only may take ----
+// ---- what only the opener may take ----
 
 static void helper_offers(void)
 {

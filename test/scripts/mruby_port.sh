@@ -16,7 +16,8 @@ dir=$(mktemp -d) || exit 99
 trap 'rm -rf "$dir"' EXIT
 cd "$dir" || exit 99
 
-# holds WHAT COMMAND... and fails WHAT COMMAND...: it returns true, or false.
+# holds WHAT COMMAND... and fails WHAT COMMAND...: the command succeeds, or
+# fails.
 holds() {
 	what=$1
 	shift
@@ -78,8 +79,8 @@ done
 : >empty.log
 fails "an empty log is not whole" is_whole empty.log
 
-# same WHAT: port.log ends as stock.log.  differs WHAT LINE: it does not, and
-# this line of the difference says so.
+# same WHAT: in both logs each test ended the same.  differs WHAT LINE: they do
+# not, and this line of the difference says so.
 same() {
 	holds "$1" alike_logs port.log /port stock.log /stock
 }

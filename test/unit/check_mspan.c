@@ -109,7 +109,7 @@ static bool word_is_free(const struct mspan *s, unsigned w)
 	return true;
 }
 
-// The number of bits in a block; a run is asked for within one such block.
+// The number of bits in an aligned row; a run is asked for within one.
 static unsigned block;
 
 // naive_run finds the run that mspan_find_run promises, slot by slot.  It
@@ -342,9 +342,9 @@ DAMAGE(a_pageword_of_another_kind,
 		  pageword_at(pageword_make(35, KIND_WORDS ^ 1, PAGEWORD_HEAP),
 			      1)))
 
-// damage_shape changes what does not fit a span of a class, or a large one, and
-// returns what the check has to say.  It returns NULL if number i is past the
-// last.
+// damage_shape makes a field unfit for a span of a class, or for a large one,
+// and returns what the check has to say.  It returns NULL if number i is past
+// the last.
 static const char *damage_shape(struct mspan *s, int i)
 {
 	const char *misfit = mspan_is_large(s)

@@ -11,7 +11,7 @@ enum { CP = RT_CHUNK_PAGES, MAX_CHUNKS = 64 };
 #define EVEN UINT64_C(0x5555555555555555)
 
 static struct pagealloc pa;
-// What most tests have: a cache, and the answer to their last allocation.
+// For most tests: a cache, and the scavenged pages of its last allocation.
 static struct pagecache own;
 static uint64_t got_scav;
 

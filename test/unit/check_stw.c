@@ -707,7 +707,7 @@ TEST(times_tell_which_thread_was_late, .n = 3)
 	ck_assert_uint_eq(t.slowest, actors[_i].p->id);
 	// Main waited from the beginning.
 	ck_assert_uint_ge(t.stopping_cpu_ns, LATE_NS);
-	// Only main runs in the next stop: nothing is left of this one.
+	// Only main runs when the next stop is requested: no old time counts.
 	for (int i = 0; i < 3; i++) {
 		actor_tell(&actors[i]);
 		await_at_least(&actors[i].at, NEXT);

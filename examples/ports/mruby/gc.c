@@ -51,7 +51,7 @@ static const rt_value_format values = RT_FORMAT_LOW_TAG(7, 0);
 
 static int drops_ready;     // a collection has found dead objects
 static int disabled;	    // states with GC.disable
-static int percent = 200;   // of the heap while no state has it
+static int percent = 200;   // gc_percent while disabled is 0
 static int verify;	    // MRUBY_VERIFY is in the environment
 
 // What write_notes tells of this process.
