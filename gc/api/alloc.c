@@ -135,7 +135,7 @@ void *rt_alloc_slow_(rt_thread *t, unsigned i, size_t n)
 }
 
 // kind_slot returns the slot from which t may take n bytes of a kind.  Its
-// class is the one that n bytes have in the kind named like.  Returns NULL if
+// class is the one that n bytes have in the kind `like`.  Returns NULL if
 // supply_request must decide.
 RT_INLINE struct mcache_slot *kind_slot(const rt_thread *t, unsigned kind,
 					int like, size_t n)
@@ -174,9 +174,10 @@ void *rt_alloc_of_slow_(rt_thread *t, int kind, size_t n)
 // ---- types without a header ----
 //
 // The bits of an object are written before the host knows its address, and
-// before the thread may be stopped again.  Until then markers may read what the
-// slot's bits were before.  That is harmless, because all words of the object
-// are zero.
+// before the thread may be stopped again.  If another thread took the object in
+// a stop, it has written the bits there (supply_object).  Until then markers
+// may read what the slot's bits were before.  That is harmless, because all
+// words of the object are zero.
 
 // typed_like returns a kind in which n bytes have the same class as in an
 // object of a type.
@@ -189,15 +190,19 @@ RT_INLINE int typed_like(const rt_type *type)
 static RT_NOINLINE void *typed_wanted(rt_thread *t, const rt_type *type,
 				      size_t count, size_t n, bool dry)
 {
-	struct want w = {
-	    .n = n, .kind = KIND_TYPED, .dry = dry, .narrow = type->align == 8};
+	struct want w = {.n = n,
+			 .kind = KIND_TYPED,
+			 .dry = dry,
+			 .narrow = type->align == 8,
+			 .type = type,
+			 .count = count};
 	void *obj;
 
 	if (!door_supplying_to(t, "rt_alloc_typed") ||
 	    (!kinds_exists(KIND_TYPED) && !registry_add_typed()))
 		return NULL;
 	obj = supply_request(t, &w);
-	if (obj && n != 0)
+	if (obj && n != 0 && w.type)
 		typed_note_found(type, count, (uintptr_t)obj);
 	return obj;
 }

@@ -14,6 +14,7 @@
 #include "runtime/world/gcstats.h"
 #include "runtime/spans/object.h"
 #include "runtime/spans/stackalloc.h"
+#include "gc/mark/typed.h"
 #include "gc/cycle/pacer.h"
 #include "gc/cycle/release.h"
 #include "gc/cycle/refill.h"
@@ -26,8 +27,8 @@
 #include "gc/host/finalize.h"
 
 enum {
-	// A large object of this size is cleared as in a blocking region, so
-	// that a stop does not wait for it (about 10 us of clearing).
+	// A large object from this size on is cleared as in a blocking region,
+	// so that a stop does not wait for it (about 10 us of clearing).
 	CLEAR_BLOCKED = 256 << 10,
 	// An object from this size on counts for the memory limit before it is
 	// allocated.  Smaller ones count when the next object is allocated.
@@ -227,6 +228,16 @@ static void flush_all(struct rt_proc *p)
 	mcache_flush_pages_all();
 }
 
+// note_type writes the type bits of an object that another thread gets.  Its
+// thread must not write them: before it runs, another collection may give its
+// span to a third thread, which writes bits in the same word.
+static void note_type(struct want *w, void *obj)
+{
+	RT_ASSERT(stw_stopped());
+	typed_note_found(w->type, w->count, (uintptr_t)obj);
+	w->type = NULL;
+}
+
 // serve answers one request.  The world must be stopped.  *taken says whether
 // earlier requests have taken memory since the last flush.  What they did not
 // need is in caches.
@@ -256,6 +267,8 @@ static void serve(struct rt_proc *p, struct request *r, bool *taken)
 		// collection may trace it, and a host's walk may find it.
 		if (RT_UNLIKELY(poison_on))
 			unpoison_object(v);
+		if (v && r->want->type)
+			note_type(r->want, v);
 	}
 }
 
@@ -316,8 +329,8 @@ static void learn_processors(struct rt_proc *p)
 	context_keep();
 }
 
-// collect_due sweeps the rest first: only then the goal is the right one, and
-// it may be higher.
+// collect_due sweeps the rest, and collects if that is still due.  Only after
+// the sweep is the goal the right one, which may be higher than the one before.
 static RT_NOINLINE void collect_due(struct rt_proc *p)
 {
 	if (door_nogc())
@@ -329,7 +342,9 @@ static RT_NOINLINE void collect_due(struct rt_proc *p)
 }
 
 // keep_limit releases pages until more bytes can be mapped without exceeding
-// the memory limit, or no pages are left.  Pages of the dead are freed first.
+// the memory limit, no pages are left, or the limiter puts that off.  It sweeps
+// first, so that pages of the dead are free.  In a no-GC stretch it does not
+// sweep, and releases one step.
 static RT_NOINLINE void keep_limit(struct rt_proc *p, size_t more)
 {
 	if (!door_nogc())
@@ -505,7 +520,8 @@ void *supply_object(struct rt_mcache *mc, struct want *w)
 	bool over = swept_over();
 	void *obj = take(mc, mc->thread.p, w);
 
-	// Neither a refill nor a collection leaves something in a cache.
+	// A refill that fails leaves nothing in the cache, nor does a
+	// collection.
 	if (!obj)
 		w->dry = true;
 	if (!obj && !over)
@@ -607,8 +623,8 @@ size_t supply_many(struct rt_thread *t, struct want *w, size_t count,
 	w->guard = GUARD_UNDECIDED;
 	// Between two chunks that it sweeps, the thread has to poll.
 	left = atomic_u64_load_relaxed(&sweep.left);
-	// A large object is cleared while the thread counts as blocked, so it
-	// is allocated alone.
+	// A large object may be cleared while the thread counts as blocked, so
+	// it is allocated alone.
 	while (n < count && w->n <= SIZECLASS_MAX_REQUEST &&
 	       left == atomic_u64_load_relaxed(&sweep.left) &&
 	       !pacer_due(used()) && !release_due(0)) {
@@ -625,8 +641,9 @@ size_t supply_many(struct rt_thread *t, struct want *w, size_t count,
 	return n;
 }
 
-// sweep_for_stack sweeps until a stack, or the pages of one, are free, or all
-// is swept.  Stacks that are smaller come from a span of STACKALLOC_SPAN bytes.
+// sweep_for_stack sweeps until a stack, or the pages for one, are free, or no
+// chunk is left to take.  In a no-GC stretch it does not sweep.  A stack of
+// less than STACKALLOC_SPAN bytes comes from a span of that size.
 static RT_NOINLINE void sweep_for_stack(struct rt_mcache *mc, size_t n)
 {
 	uint64_t npages = base_pages(base_max(n, STACKALLOC_SPAN));

@@ -26,14 +26,20 @@ struct want {
 	bool stack;  // a stack is wanted, not an object
 	bool dry;    // the cache has nothing, so it need not be asked
 	bool narrow; // 24 bytes are a class, as for kinds from KIND_ALIGN8 on
+	// Of a typed object, whose type bits the caller of supply_request must
+	// write.  NULL: another thread has written them.
+	const struct rt_type *type;
+	size_t count;
 	// Whether the object gets a guard is decided once.
 	enum { GUARD_UNDECIDED, GUARD_WANTED, GUARD_NONE } guard;
 };
 
 // supply_request allocates an object for which the current run has no room.  It
 // is the place where arguments are checked, threads are stopped, and
-// collections begin.  t must be the calling thread's.  Returns NULL if it may
-// not allocate, if there is no such kind, or as supply_object does.
+// collections begin.  t must be the calling thread's.  Returns the address of
+// supply_zerobase for 0 bytes.  Returns NULL if the thread may not allocate, if
+// a handler of the host has not left it as it was, if there is no such kind, or
+// as supply_object does.
 void *supply_request(struct rt_thread *t, struct want *w);
 
 // supply_aligned returns how many bytes to request, with w->align, for an
@@ -52,7 +58,9 @@ RT_GLOBAL uint64_t supply_zerobase;
 // supply_object returns an object of w->n bytes, 1 up to the heap's range, for
 // the calling thread, which may allocate.  The kind must exist.  Returns NULL
 // if there is no memory even after a collection and a call of the host's
-// handler.  It changes w->dry.
+// handler, or if the kind ends while the thread is stopped.  In a no-GC stretch
+// it does not collect or call the handler.  It changes w->dry, w->guard
+// and w->type.
 void *supply_object(struct rt_mcache *mc, struct want *w);
 
 // supply_stack allocates a stack of n bytes, which must be as for stackalloc. t

@@ -41,7 +41,7 @@ static struct {
 	// Jobs come in this order.
 	uint32_t range_jobs;
 	uint32_t handle_jobs; // 1; 0 when stacks are scanned again
-	uint32_t static_jobs; // 1 if static data are roots; 0 likewise
+	uint32_t static_jobs; // the same, but 1 only if static data are roots
 	uint32_t stack_jobs;
 	uint32_t fiber_jobs; // registered stacks
 	uint32_t chunk_jobs;
@@ -401,11 +401,11 @@ static void do_job(struct marker *m, uint32_t job)
 
 // ---- together ----
 
-// take_more waits for something to mark from, and begins with it.  Returns
-// false if marking is over.
-static bool take_more(struct marker *m)
+// begin_with begins with what work_get has returned.  Returns false if marking
+// is over.
+static bool begin_with(struct marker *m, enum work_next next)
 {
-	switch (work_get(&m->work)) {
+	switch (next) {
 	case WORK_JOB:
 		do_job(m, m->work.job);
 		return true;
@@ -420,6 +420,13 @@ static bool take_more(struct marker *m)
 	default:
 		return false;
 	}
+}
+
+// take_more waits for something to mark from, and begins with it.  Returns
+// false if marking is over.
+static bool take_more(struct marker *m)
+{
+	return begin_with(m, work_get(&m->work));
 }
 
 // finish works until no marker has anything left, or for a helper until the
@@ -450,8 +457,8 @@ static void repeat_roots(struct marker *m)
 	finish(m);
 }
 
-// rescan_left scans again what other markers have left to the opener: one
-// object at a time, while no other marker is busy.
+// rescan_left scans again what markers have left to the opener: one object at a
+// time, while no other marker is busy.
 static void rescan_left(struct marker *m)
 {
 	for (uint64_t i = 0; i < overflow_words(m); i++)
@@ -465,7 +472,7 @@ static void rescan_left(struct marker *m)
 }
 
 // finish_overflow scans again until no page has overflowed.  Each round marks
-// something new or ends.
+// something new or is the last.
 static void finish_overflow(struct marker *m)
 {
 	while (overflow_lower()) {
@@ -481,10 +488,11 @@ static void finish_overflow(struct marker *m)
 }
 
 // mark_past_end scans stacks and registers a second time, when all else is
-// marked.  Nothing but past_end keeps the objects that it marks, so they are
-// counted as kept by past_end alone.  The first scan does not look for ends:
-// most of what it found would be kept by other references too.  If an end leads
-// to an object that owns a stack, all stacks are scanned once more.
+// marked.  Nothing but past_end keeps the objects that it marks.  Those whose
+// end a word equals are counted as kept by past_end; what they lead to is not.
+// The first scan does not look for ends: most of what it found would be kept by
+// other references too.  If an end leads to an object that owns a stack, all
+// stacks are scanned once more.
 static void mark_past_end(struct marker *m)
 {
 	mark.past_end = true;
@@ -715,18 +723,23 @@ struct mark_result mark_all(struct rt_proc *p)
 
 void mark_help(struct marker *m, struct rt_proc *p)
 {
-	// Clear m before the thread that sums up can find it.  Look at the heap
-	// only when the world is known to be stopped.
+	enum work_next next;
+
+	// Clear m before the thread that sums up can find it.
 	marker_clear(m);
 	m->tid = oscall_gettid();
 	m->cpu_before = drain_cpu(m);
 	if (!work_join(&m->work, p))
 		return;
-	grey_look(m);
-	// A marker that comes when all is marked must not write what is being
-	// summed up.
 	trace_enter(&m->work.t);
-	if (take_more(m))
+	next = work_get(&m->work);
+	// Until then the marking may be closed and the world started.  So a
+	// marker that comes when all is marked must not read the heap, and must
+	// not write what is being summed up.
+	if (next != WORK_OVER) {
+		grey_look(m);
+		begin_with(m, next);
 		finish(m);
+	}
 	trace_leave();
 }

@@ -5,9 +5,10 @@
 // A table of the arena has one bit for each word: 128 bytes for a page.  The
 // bits of a slot are written when its object is allocated.  Until then, and on
 // pages without typed objects, they mean nothing.  Only the P that caches a
-// span writes the bits of its slots, and markers read them with the world
-// stopped.  The bits of a page are whole words of the table, so two Ps never
-// write the same word.
+// span writes the bits of its slots, or the stopper, if it takes an object from
+// that cache for a thread that waits.  Markers read them with the world
+// stopped.  The bits of a page are whole words of the table, so two threads
+// never write the same word.
 //
 // An object with a span of its own has a record instead, in the place of the
 // bits of the span's first page, because its bits would be many and alike.

@@ -2,6 +2,7 @@
 #include <errno.h>
 
 #include "runtime/world/stw.h"
+#include "runtime/spans/typebits.h"
 #include "test/harness/fault.h"
 #include "test/harness/kind.h"
 #include "test/order/host.h"
@@ -147,6 +148,59 @@ TEST(what_was_given_may_be_read, .n = RT_ARRAY_LEN(sizes))
 	host_block();
 	let_end(SCHED_ASK_WAIT_WOKEN, &second);
 	host_unblock();
+	heap_healthy();
+}
+
+// A typed object of three words, two of which are references.
+static const uint64_t outer_words[] = {5};
+static const rt_type three_words = {
+    .struct_size = sizeof(rt_type),
+    .size = 24,
+    .ptrdata = 24,
+    .bitmap = outer_words,
+};
+static void *given;
+
+static void gets_typed(void)
+{
+	host_attach();
+	given = rt_alloc_typed(&three_words, 1);
+	host_detach();
+}
+
+static int find_typed(void *obj, size_t n, int its_kind, void *found)
+{
+	(void)n;
+	if (its_kind == RT_TYPED)
+		*(void **)found = obj;
+	return 0;
+}
+
+// The type bits of an object that the leader took for a thread are written at
+// once.  If the thread wrote them when it runs again, another thread might have
+// its span by then, and write bits in the same word.
+TEST(the_type_of_what_was_given_is_known_at_once)
+{
+	void *found = NULL;
+
+	fill_all();
+	host_block();
+	stw_acquire(NULL);
+	waits_for_stop(&first, host_collect);
+	schedpoint_hold(SCHED_ASK_WAIT_WOKEN);
+	asks(&second, gets_typed);
+	stw_release();
+	await_held(SCHED_ASK_WAIT_WOKEN);
+	hand_end(&first);
+	host_unblock();
+	ck_assert_int_eq(rt_heap_walk(find_typed, &found), RT_OK);
+	ck_assert_ptr_nonnull(found);
+	ck_assert_uint_eq(typebits_low(typebits_get((uintptr_t)found, 3), 3),
+			  outer_words[0]);
+	host_block();
+	let_end(SCHED_ASK_WAIT_WOKEN, &second);
+	host_unblock();
+	ck_assert_ptr_eq(given, found);
 	heap_healthy();
 }
 

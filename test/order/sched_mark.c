@@ -4,6 +4,7 @@
 
 #include "gc/mark/crew.h"
 #include "gc/mark/grey.h"
+#include "gc/mark/mark.h"
 #include "gc/mark/work.h"
 #include "gc/mark/stacks.h"
 #include "test/harness/kind.h"
@@ -472,6 +473,23 @@ TEST(a_helper_that_sleeps_hears_that_marking_was_closed)
 	helper_ends();
 	ck_assert_int_eq(helper_got, WORK_OVER);
 	ck_assert_int_eq(third_got, WORK_OVER);
+}
+
+static void helps(void)
+{
+	mark_help(&beside, self);
+}
+
+// marking CLOSE_OPEN: a helper has joined, and gets nothing before the marking
+// is closed.  It does not read the heap, which other threads may change then.
+TEST(a_helper_that_joins_in_vain_looks_at_nothing)
+{
+	open_marking(0);
+	hold_at(SCHED_WORK_GET, &helper, helps);
+	over();
+	let_end(SCHED_WORK_GET, &helper);
+	ck_assert_uint_eq(beside.counted, 0);
+	ck_assert_uint_eq(beside.used, 0);
 }
 
 // marking LATE_TAKES, JOIN_TWICE: a helper sleeps over the end of its marking,
