@@ -5,9 +5,9 @@
 // inline_loop_nothing has the cost of a loop and its bookkeeping.
 //
 // One run of free slots serves every allocation of a loop.  The first span of a
-// slot, whose runs begin short and double, is used up before the loop.  In a
-// fresh heap the next span is one run.  An allocation that leaves the inline
-// sequence shows in the profile as a call.
+// size class and kind, whose runs begin short and double, is used up before the
+// loop.  In a fresh heap the next span is one run.  An allocation that leaves
+// the inline sequence shows in the profile as a call.
 //
 // The argument is the number of allocations in each loop.  A span of 8192 bytes
 // holds 128 objects of 64.  Two loops of RT_NOSCAN share a span, so each loop
@@ -158,8 +158,8 @@ __attribute__((noinline)) void inline_loop_any_kind(rt_thread *t, long n)
 }
 #endif
 
-// warm_up uses up the first span of each slot for n bytes, and the first object
-// of the second.
+// warm_up uses up the first span of n bytes of each kind, and the first object
+// of the second span.
 static void warm_up(rt_thread *t, size_t n)
 {
 	for (size_t i = 0; i <= 8192 / rt_good_size(n); i++) {

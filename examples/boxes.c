@@ -59,7 +59,7 @@ static struct pair *make(value head, value tail)
 
 int main(void)
 {
-	// Roots are words, so this one holds the address and not a box.
+	// This root is exact, so it holds the address and not a box.
 	static struct pair *list;
 	int length = 0;
 	rt_memstats m;

@@ -18,8 +18,8 @@ static void must(int error)
 		errx(1, "%s", rt_strerror(error));
 }
 
-// text_room makes room for n bytes.  rt_good_size_of says what an object gets
-// that is asked for n bytes, so none of it is left unused.
+// text_room makes room for n bytes.  rt_good_size_of says how many bytes an
+// object of n bytes really has, so none of them is left unused.
 static void text_room(struct text *t, size_t n)
 {
 	char *bytes;

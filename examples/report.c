@@ -1,7 +1,7 @@
 // report.c - what a host did to the memory, for a person to read.
 //
 // Every number is from rt_read_memstats, with three exceptions for comparison:
-// a metric, a walk over the heap, and the kernel's count of resident pages.
+// two metrics, a walk over the heap, and the kernel's count of resident pages.
 #define _POSIX_C_SOURCE 200809L // fileno
 #include "report.h"
 

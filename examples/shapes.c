@@ -18,7 +18,7 @@ struct cell {
 static void *need(void *p)
 {
 	if (!p)
-		err(1, "no memory");
+		errx(1, "no memory");
 	return p;
 }
 

@@ -51,7 +51,7 @@ static void vm_run(struct vm *vm, int n)
 		    (struct text *)rt_alloc_of(vm->kind, sizeof *text);
 
 		if (!text)
-			err(1, "rt_alloc_of");
+			errx(1, "no memory");
 		text->owned = (char *)malloc(100);
 		text->next = i % 2 ? vm->texts : NULL; // some become garbage
 		vm->texts = text;

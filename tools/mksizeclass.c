@@ -1,9 +1,11 @@
 // mksizeclass.c - prints runtime/base/sizeclass.c.
 //
-// Go: mksizeclasses.go.  Three rules make the list.  A class is a multiple of
-// an alignment that grows with its size.  Its span is the smallest whose tail
+// Go: mksizeclasses.go.  Four rules make the list.  A class is a multiple of an
+// alignment that grows with its size.  Its span is the smallest whose tail
 // wastes at most an eighth.  Of classes that fill a span with the same number
-// of objects, only the largest is kept.
+// of objects, only the largest is kept.  In the end each class grows to the
+// largest multiple of 128 that leaves the number of objects in its span as it
+// is.
 //
 // Usage: mksizeclass > runtime/base/sizeclass.c
 #include <stdio.h>

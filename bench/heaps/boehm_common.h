@@ -2,7 +2,7 @@
 //
 // The collector knows every thread, because a macro of gc.h replaces
 // pthread_create.  It stops threads by a signal wherever they are, so a thread
-// needs neither attach nor poll, and may wait anywhere.
+// need neither attach nor poll, and may wait anywhere.
 //
 // The collector starts the threads that mark in parallel when the program makes
 // a thread, or announces that it may.  In a program of one thread that

@@ -6,15 +6,15 @@
 // allocation after that begins a collection, which finds what died.
 //
 // - large: objects of 64 KiB to 2 MiB, and all die.  Then the program allocates
-//   MIB of objects of 256 KiB to 8 MiB, which live, and writes every byte. With
-//   sweep 2 the first of them are allocated while the dead are not swept.  The
-//   value is the peak of resident memory.  SECONDS does not count.
+//   MIB of objects of 256 KiB to 8 MiB, which live, and writes every byte.
+//   With sweep 2 the first of them are allocated while the dead are not swept.
+//   The value is the peak of resident memory.  SECONDS does not count.
 // - tenth: objects of 8 KiB, and the first nine tenths die.  The program is
 //   blocked for SECONDS and makes no call.  The value is what is resident then.
 // - scattered: the same, but one object in 2 MiB lives.
 //
 // Of tenth and scattered the figures are: what lives; what is resident after 10
-// seconds and in the end, divided by that; the last one divided by what is
+// seconds and in the end, each divided by that, and each divided by what is
 // resident after a call of rt_free_os_memory; and what is resident in the end,
 // without what the program had before there was a heap, divided by what the
 // heap says that it holds.  The CPU seconds are those of the wait.

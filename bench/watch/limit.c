@@ -15,9 +15,9 @@
 // The value is the most that the heap has held, less the limit, in MiB.  The
 // figures are the same of resident memory, without what the program had before
 // there was a heap; the largest share of the process's CPU time in percent that
-// collections took in any 2 seconds, and that in the last 2; the most CPU
-// seconds by which they have passed half of it, over any time; collections; and
-// MiB allocated in a second.
+// collections took in any 2 seconds, and that in the last 2; by how many CPU
+// seconds, at most, collections took more than half of the CPU time of any
+// stretch of time; collections; and MiB allocated in a second.
 //
 // Good: at most 16 MiB over the limit where it can be kept, as Go's test
 // demands, and at most 50 percent of CPU time.
@@ -98,8 +98,8 @@ static void *lead(void *arg)
 	return NULL;
 }
 
-// over_half returns by how much collections have passed half of the CPU time,
-// over any time, in seconds.
+// over_half returns by how many CPU seconds, at most, collections took more
+// than half of the CPU time of any stretch of time.
 static double over_half(void)
 {
 	double least = 0, most = 0;

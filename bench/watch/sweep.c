@@ -3,14 +3,15 @@
 //
 // usage: sweep MIB mixed|messages|churn wall|cpu
 //
-// A table of MIB of objects is filled, and its entries are replaced at random,
-// for twice its volume and at least 2 GiB.  mixed are objects of 16 to 2048
-// bytes, half of them scanned; messages are pointer-free objects of 1 KiB.
-// With churn the table is filled with messages as well, but all of them live
-// on: what is replaced are 64 objects of 2 KiB.  A thread that sweeps the
-// lowest chunks then finds little there that is free.  Every byte is written.
-// The clock is read between two replacements: the time, or the CPU time of the
-// thread, which does not count the time that others have the processor.
+// A table of MIB of objects is filled.  Then its entries are replaced at
+// random, first for its volume, and then for twice its volume and at least 2
+// GiB.  mixed are objects of 16 to 2048 bytes, half of them scanned; messages
+// are pointer-free objects of 1 KiB.  With churn the table is filled with
+// messages as well, but all of them live on: what is replaced are 64 objects of
+// 2 KiB.  A thread that sweeps the lowest chunks then finds little there that
+// is free.  Every byte is written.  The clock is read between two replacements:
+// the time, or the CPU time of the thread, which does not count the time that
+// others have the processor.
 //
 // The value is the mean of a replacement in ns of CPU time of the process.  The
 // figures are:

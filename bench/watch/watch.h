@@ -114,7 +114,8 @@ static inline void watch_end(struct watch *w)
 }
 
 // watch_share returns the share of CPU time that collections took in the window
-// that ends with a sample, in percent; 0 if that is too short.
+// that ends with a sample, in percent.  Returns 0 if the samples before do not
+// fill the window.
 static inline double watch_share(const struct watch *w, size_t end)
 {
 	const struct watch_sample *s = w->sample;
@@ -154,9 +155,9 @@ static inline uint64_t watch_cycle_count(void)
 	return rt_read_cycle(0, &c) == 0 ? c.number : 0;
 }
 
-// watch_collect lets allocations begin a collection and returns after it, maybe
-// before it has swept.  Before the call gc_percent must be off; the call leaves
-// it at 100.
+// watch_collect allocates until a collection has ended, which may not have
+// swept yet.  Before the call gc_percent must be off; the call leaves it at
+// 100.
 static inline void watch_collect(void)
 {
 	uint64_t before = watch_cycle_count();

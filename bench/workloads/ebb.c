@@ -4,8 +4,8 @@
 //
 // The program makes MIB of pointer-free objects of 8 KiB and writes every byte.
 // With tenth, the last tenth of them lives on; with scattered, one in each 2
-// MiB.  Then it collects once, and waits in a blocking region without a further
-// call.
+// MiB.  Then it collects once, and waits in blocking regions of a second each,
+// without any other call.
 //
 // The value is what is resident after SECONDS, in MiB.  A figure named for a
 // number of seconds is the same after that time.  The CPU seconds are those of

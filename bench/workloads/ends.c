@@ -13,7 +13,7 @@
 //   ten times LIVE are ready (late), or not at all (never, with a tenth of the
 //   objects).
 //
-// The checksum is the number of objects.
+// The checksum is OBJECTS.
 //
 // Good: time at most 25 ns, once at most 1.1 times none.
 #include "harness.h"

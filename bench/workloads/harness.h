@@ -27,9 +27,9 @@
 //                              stayed stopped (HEAP_HAS_STOP)
 //   heap_pause_ms()            how long the last collection stopped the world
 //                              (HEAP_HAS_HISTORY)
-//   heap_beyond(us)            of the last collection's stop all but marking,
-//   in
-//                              microseconds of the clock and of CPU time
+//   heap_beyond(us)            the last collection's stop without its marking,
+//                              in microseconds: us[0] of the clock, us[1] of
+//                              CPU time
 //   heap_unswept()             whether the sweep of the last collection has not
 //                              ended (both HEAP_HAS_CYCLE)
 //   heap_held()                bytes from the system, without those that went
@@ -186,7 +186,7 @@ PEER_UNUSED const char *peer_word(int argc, char **argv, int i)
 	return argv[i];
 }
 
-// peer_number returns argument i, a number from least to most.
+// peer_number returns argument i, a number from bounds[0] to bounds[1].
 PEER_UNUSED uint64_t peer_number(int argc, char **argv, int i,
 				 const uint64_t bounds[2])
 {
@@ -234,8 +234,8 @@ PEER_UNUSED void *peer_member_main(void *arg)
 }
 
 // peer_together runs work on nthreads threads at once.  It adds to *t the time
-// from when all are ready to when the last has ended.  One thread is the caller
-// itself.
+// from when all are ready to when the last has ended.  If nthreads is 1, the
+// thread is the caller itself.
 PEER_UNUSED void peer_together(int nthreads, peer_work *work, void *arg,
 			       struct peer_time *t)
 {

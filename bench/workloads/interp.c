@@ -10,8 +10,8 @@
 // it.  One of them makes strings, and closures that keep their frame alive.
 // The round folds the result, and stores every fourth intermediate value into a
 // list of 100000 cells that lives on.  The program does not know when an object
-// dies, so this case is for collectors only.  The checksum adds up
-// what the folds return.
+// dies, so this case is for collectors only.  The checksum is of what the folds
+// return, and of the list that lives on.
 #include "harness.h"
 
 enum { TABLE = 100000, DEEP = 20000, MASK = 0xffff };
@@ -148,7 +148,8 @@ static value apply(struct closure *fn, value argument)
 	}
 }
 
-// iota returns the numbers from first on, made by recursion before the cons.
+// iota returns the n numbers from first on.  It makes the frames of a recursion
+// and then, on the way back, the conses.
 static struct cons *iota(struct frame *up, uint64_t first, uint64_t n)
 {
 	struct cons *list = NULL;

@@ -5,7 +5,7 @@
 // - collect: microseconds that 16 kinds without objects add to a collection of
 //   nothing.
 // - attach: microseconds that the first objects of 8 kinds, one of each, add to
-//   attaching and detaching a thread.  The first thread is not counted.
+//   attaching and detaching a thread.  The first time is not counted.
 // - memory: the pages of objects of three words of a kind that is aligned to 8,
 //   over those of a kind that is aligned to 16.
 //
@@ -54,7 +54,7 @@ static uint64_t mcache_bytes(void)
 	return m.mcache_inuse;
 }
 
-// timed runs what, n times, and returns the microseconds of each.
+// timed runs what once, and returns its microseconds.
 static double timed(void (*what)(int kinds), int kinds, struct peer_time *t)
 {
 	struct peer_time one = {0};

@@ -9,7 +9,7 @@
 enum {
 	PARTS_LOG2 = 6, // of a power of two
 	PARTS = 1 << PARTS_LOG2,
-	POWERS = 40 // ns up to 2^40
+	POWERS = 40 // ns below 2^46
 };
 
 // How many operations took how long.

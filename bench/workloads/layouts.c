@@ -397,7 +397,8 @@ struct result {
 	uint64_t sum;
 };
 
-// measure_round makes one round, with markers of 0 only of the layout.
+// measure_round makes one round.  If markers is 0, it has no objects of
+// RT_WORDS.
 static void measure_round(const struct shape *shape, const struct style *style,
 			  size_t n, int markers, int round, struct result *r)
 {

@@ -3,10 +3,10 @@
 //
 // usage: phases MIB UNITS
 //
-// A unit's tree has up to MIB of nodes; most are several times smaller.  Three
-// of four nodes die at once while the tree is built.  Each of four passes makes
-// two that die for each node of the tree.  So what lives rises and falls once a
-// unit.  The checksum is of the nodes' numbers.
+// A unit's tree has up to MIB of nodes; half of the trees are smaller, some up
+// to 32 times.  Three of four nodes die at once while the tree is built.  Each
+// of four passes makes two that die for each node of the tree.  So what lives
+// rises and falls once a unit.  The checksum is of the nodes' numbers.
 #include "harness.h"
 
 enum { PASSES = 4, NODE = 48 };

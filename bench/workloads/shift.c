@@ -15,8 +15,8 @@
 
 enum { SMALL = 64, LARGE = 512, TENTHS = 9 };
 
-// Objects by address, or NULL once dropped.  The large ones come after the
-// small.
+// The objects; NULL for one that was dropped.  The large ones come after the
+// small ones.
 struct table {
 	uint64_t **object;
 	size_t nsmall, nlarge;

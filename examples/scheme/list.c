@@ -142,8 +142,8 @@ bool eq(value a, value b)
 	return a == b;
 }
 
-// The table tells eq?, eqv?  and equal?  apart, and below memq, assoc and the
-// like.
+// The table in main.c says which comparison is meant: here for eq?, eqv? and
+// equal?, below for memq, assoc and the like.
 value prim_same(value a, value b)
 {
 	return boolean(vm.callee->same(a, b));

@@ -57,7 +57,7 @@ struct source_pair {
 
 struct flonum {
 	double d;
-	uint64_t unused; // 16 bytes: the smallest size allocated inline
+	uint64_t unused; // an object of 16 bytes is aligned to 16
 };
 
 struct string {
@@ -281,7 +281,7 @@ static inline struct vector *vector_of(value v)
 // yet.
 static inline value *new_frame(size_t nslots)
 {
-	if (nslots <= 2) // sizes known here are taken inline
+	if (nslots <= 2) // an inline allocation is shorter for a constant
 		return must(rt_alloc_in(vm.self, 16));
 	if (nslots <= 4)
 		return must(rt_alloc_in(vm.self, 32));

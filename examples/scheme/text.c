@@ -170,7 +170,7 @@ value prim_string_to_symbol(value v)
 	return intern(s->text, s->head.len);
 }
 
-// The table tells string?, symbol?  and vector?  apart.
+// The table in main.c tells string?, symbol? and vector? apart.
 value prim_is_type(value v)
 {
 	return boolean(is_type(v, vm.callee->type));

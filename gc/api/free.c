@@ -20,7 +20,7 @@ void *rt_alloc_uncollectable(int kind, size_t n)
 	return supply_request(rt_thread_tls, &w);
 }
 
-// free_found frees p if it is an object, but not a plain small one.
+// free_found frees p if it is an object that dealloc_plain has not listed.
 static RT_NOINLINE int free_found(rt_thread *t, void *p)
 {
 	struct object o;

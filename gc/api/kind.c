@@ -41,7 +41,7 @@ int rt_kind_unregister(int kind)
 	v = visit_enter_swept(RT_STOP_KIND_UNREGISTER);
 	error = registry_remove(v.p, (unsigned)kind);
 	visit_leave(&v);
-	scavenger_freed(); // it has freed the spans of the kind
+	scavenger_freed(); // the spans of the kind may be free now
 	return error;
 }
 

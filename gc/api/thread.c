@@ -12,7 +12,9 @@
 
 enum { ATTACH_FLAGS = RT_THREAD_EXACT | RT_THREAD_COOPERATIVE };
 
-// may_attach answers whether the calling thread may ever attach here.
+// may_attach answers whether the calling thread may attach: there must be a
+// heap, and the thread must be neither in a callback of a collection nor one of
+// the library.
 static int may_attach(void)
 {
 	if (!door_ready())

@@ -32,7 +32,7 @@ uint64_t ahead_bytes(uint64_t used, uint64_t goal)
 	return if_worth(base_min(used / USED_PART, base_sub_sat(goal, used)));
 }
 
-// What is to have memory, and what has.
+// What the heap needs, and what it has.
 struct need {
 	uint64_t bytes; // of free pages that are to have memory, or 0
 	uint64_t free;	// of free pages that have memory
@@ -84,10 +84,11 @@ bool ahead_called(const struct ahead *a)
 	return atomic_u32_load_relaxed(&a->due) != 0;
 }
 
-// bring_in brings in memory until there is enough.  It ends early in two cases.
-// The heap ends (*quit).  Or another thread has collected meanwhile, and left
-// something to sweep.  That is swept first, and the next call of ahead_run says
-// what is needed.  Returns whether it brought in any.
+// bring_in brings in memory until there is enough, or until the system refuses
+// that or a longer heap.  It ends early in two other cases.  The heap ends
+// (*quit).  Or another thread has collected meanwhile, and left something to
+// sweep.  That is swept first, and the next call of ahead_run says what is
+// needed.  Returns whether it brought in any.
 static bool bring_in(struct rt_proc *p, struct need n, const atomic_u32 *quit)
 {
 	struct populate_pass pass = populate_begin();

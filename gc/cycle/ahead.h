@@ -7,11 +7,11 @@
 //
 // A thread that allocates calls the background thread when a chunk of scavenged
 // pages was taken.  If the call before came within 100 ms, the background
-// thread brings in memory until there are so many bytes of free pages with
-// memory (ahead_bytes).  If need be, it makes the heap longer.  The next call
-// then comes when half as many pages were taken, of any kind.  It comes after a
-// chunk of scavenged pages again when calls have become rare, or if all was
-// there already.
+// thread brings in memory until as many bytes of free pages have memory as
+// ahead_bytes says.  If need be, it makes the heap longer.  The next call then
+// comes when half as many pages were taken, of any kind.  It comes after a
+// chunk of scavenged pages again when calls have become rare, or if nothing was
+// brought in.
 //
 // No more is brought in than the program will use before the next collection,
 // nor so much that the scavenger would release it.

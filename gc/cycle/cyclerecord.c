@@ -134,8 +134,9 @@ void cyclerecord_paced(const struct pacer_terms *t, uint64_t in_use)
 	noted.c.goal_bound = pacer_bound(t);
 }
 
-// note_accounts adds the CPU time that the process had used when the stop
-// ended, and the answer of the limiter.
+// note_accounts adds the CPU time that the process has used since the record
+// before, and the state of the limiter.  cpu is the CPU time of the process at
+// the end of the stop.
 static void note_accounts(uint64_t cpu)
 {
 	const struct limiter *l = &pacer.limiter;

@@ -2,11 +2,11 @@
 //
 // Go: work.tSweepTerm, tMark, tMarkTerm, tEnd (mgc.go).
 //
-// The thread that collects calls it when a step has ended.  A step takes the
-// time since the end of the step before it, so no time is left out and none
-// counts twice.  A clock of CPU time costs ten times as much as one of wall
-// time.  So it is read only at both ends of marking and at the end of sweeping,
-// and not at all for a small heap.
+// The thread that collects calls cyclerecord_step when a step has ended.  A
+// step takes the time since the end of the step before it, so no time is left
+// out and none counts twice.  A clock of CPU time costs ten times as much as
+// one of wall time.  So this module reads one only at both ends of marking and
+// at the end of sweeping, and not at all for a small heap.
 #ifndef GC_CYCLE_CYCLERECORD_H
 #define GC_CYCLE_CYCLERECORD_H
 
@@ -16,7 +16,8 @@
 #include "gc/mark/mark.h"
 #include "gc/cycle/pacer.h"
 
-// The steps of a collection after the stop, in their order.
+// The steps of a collection from when all threads are stopped, in their order.
+// In the last the world runs again.
 enum cyclerecord_step {
 	CYCLERECORD_PREPARE,
 	CYCLERECORD_MARK,
@@ -36,8 +37,8 @@ void cyclerecord_begin(enum rt_cause cause, bool forced, uint64_t used);
 // cyclerecord_step notes that a step has ended.
 void cyclerecord_step(enum cyclerecord_step step);
 
-// cyclerecord_pause returns the time from the request for the stop until the
-// last step ended.
+// cyclerecord_pause returns the time from the request for the stop until
+// CYCLERECORD_FINISH ended.
 uint64_t cyclerecord_pause(void);
 
 // cyclerecord_last returns when the last step ended, as nanotime.

@@ -1,12 +1,11 @@
-// dropnews.h - what collections have found of the dead that the host must be
-// told.
+// dropnews.h - what the host must be told of the dead that collections found.
 //
 // Go: none.  Its finalizers run on a goroutine of their own, which a collection
 // makes ready.
 //
-// The thread that collects writes it in its stop.  It may be a thread of the
-// library, which calls no handler.  So a thread of the host tells
-// (finalize_tell).
+// The thread that collects writes news in its stop.  It may be a thread of the
+// library, which calls no handler.  So a thread of the host passes the news to
+// the handlers and clears them (finalize_tell).
 #ifndef GC_CYCLE_DROPNEWS_H
 #define GC_CYCLE_DROPNEWS_H
 

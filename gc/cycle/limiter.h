@@ -1,16 +1,16 @@
-// limiter.h - how much of the processors collections may take for the limit.
+// limiter.h - how much of the processors collections may take for a limit.
 //
 // Go: gcCPULimiterState (mgclimit.go).
 //
 // The limiter is a bucket.  The CPU time of collections fills it, and that of
-// the program drains it.  While it is full, a collection that only the memory
-// limit wants has to wait.  So a limit that cannot be kept does not stop the
-// program.
+// the program drains it.  While it is full, a collection that is due only for
+// the memory limit or the limit of the heap has to wait.  So a limit that
+// cannot be kept does not stop the program.
 //
-// The bucket is as large as the processors that the process can really use are
-// many.  A container or a mask may allow fewer than the host has configured.
-// With a bucket for all of those, collections could take all the time there is
-// for many times longer than a second before they have to wait.
+// The bucket has room for one second of each processor that the process can
+// really use.  A container or a mask may allow fewer than the host has
+// configured.  With a bucket for all of those, collections could take all the
+// time there is for much longer than a second before they have to wait.
 //
 // This is pure arithmetic.  limiter_init takes arguments and does not read the
 // settings, so that tests can simulate any machine.

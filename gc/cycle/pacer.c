@@ -8,8 +8,8 @@
 
 struct pacer pacer;
 
-// Protects pacer.rule between attached threads.  A collection needs no lock,
-// since no thread is stopped while it holds one.
+// Protects pacer between attached threads.  A collection needs no lock, since
+// no thread is stopped while it holds one.
 static struct mutex rule_lock = RT_MUTEX_INIT(LOCKRANK_PACER);
 
 enum { HEADROOM_BASE = 4 << 20, HEADROOM_FACTOR = 8 };
@@ -174,7 +174,7 @@ enum rt_bound pacer_bound(const struct pacer_terms *t)
 	return t->minimum == goal ? RT_BOUND_MINIMUM : RT_BOUND_BEFORE;
 }
 
-// set_goal tells a tracer if the goal is another.
+// set_goal sets the goal, and tells a tracer if it was another before.
 static void set_goal(uint64_t goal)
 {
 	uint64_t before = atomic_u64_load_relaxed(&pacer.goal);
@@ -348,7 +348,8 @@ static uint64_t change(uint64_t *number, uint64_t to)
 		pacer.beyond = false;
 		atomic_u32_store_relaxed(&pacer.warn, 0);
 	}
-	// Under this lock, so that of several threads one sets both.
+	// Under this lock, so that both limits are those of the same thread if
+	// several change them.
 	if (number == &pacer.rule.heap_max)
 		mheap_set_max((to ? to : arena.reserved) >> RT_PAGE_SHIFT);
 	pacer_commit();

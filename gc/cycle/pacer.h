@@ -1,9 +1,10 @@
 // pacer.h - when to collect.
 //
 // Go: gcControllerState.commit, heapGoal (mgcpacer.go); the headroom is ours.
-// This is pure arithmetic: the callers pass in all that it needs, even what the
-// settings say, so that tests can simulate any heap.  Marking runs with the
-// world stopped, so there is no runway: the trigger is the goal.
+// The functions that compute a goal are pure arithmetic: the callers pass in
+// all that they need, even what the settings say, so that tests can simulate
+// any heap.  Marking runs with the world stopped, so there is no runway: the
+// trigger is the goal.
 #ifndef GC_CYCLE_PACER_H
 #define GC_CYCLE_PACER_H
 
@@ -42,8 +43,8 @@ struct pacer_found {
 	uint64_t external;     // bytes that objects own outside the heap
 	struct pacer_memory memory;
 	bool forced; // the host asked for the collection
-	// What died is not freed yet: held and memory do not have it, until
-	// pacer_swept.
+	// What died is not freed yet: until pacer_swept, held and memory do not
+	// count it as free.
 	bool unswept;
 };
 
@@ -87,7 +88,7 @@ uint64_t pacer_limited(const struct pacer_rule *rule,
 // The goals among which the goal of the heap was chosen: it is the lesser of
 // limit and the greatest of the others.  No check: any values are possible.
 struct pacer_terms {
-	uint64_t percent;  // by rule.percent; PACER_NEVER: off, so the next two
+	uint64_t percent;  // by rule.percent; PACER_NEVER: off, as the next two
 	uint64_t headroom; // by rule.headroom
 	uint64_t minimum;  // by rule.heap_min
 	uint64_t before;   // what pacer_next keeps of the goal before, or 0
@@ -103,8 +104,9 @@ struct pacer_terms pacer_explain(const struct pacer_rule *rule,
 enum rt_bound pacer_bound(const struct pacer_terms *t);
 
 // The pacer of the heap.  A collection writes it with the world stopped.  Other
-// functions write it under a lock that no thread holds while it is stopped, but
-// warn, processors and released without.  Any thread may read the atomics.
+// functions write it under a lock that no thread holds while it is stopped;
+// warn, processors and released may be written without it.  Any thread may read
+// the atomics.
 struct pacer {
 	struct pacer_rule rule;
 	struct pacer_found found;
@@ -126,7 +128,7 @@ struct pacer {
 	bool beyond;	 // the last collection could not keep the limit
 	atomic_u32 warn; // 1: the host must be told that, with the next two
 	atomic_u64 told_limit;
-	atomic_u64 told_least; // bytes that this collection left in use
+	atomic_u64 told_least; // bytes in use when beyond became true
 };
 
 RT_GLOBAL struct pacer pacer;
@@ -164,16 +166,17 @@ RT_INLINE bool pacer_has_limit(void)
 	       atomic_u64_load_relaxed(&pacer.heap_max) != 0;
 }
 
-// pacer_swept computes the goal anew after a sweep beside the threads, which
-// has freed bytes of pages and of objects.  The goal before was at most this
-// one: less counted as held, and what had died counted against the memory
-// limit.  No thread may begin a collection meanwhile.
+// pacer_swept computes the goal anew after a sweep beside the threads.  pages
+// and objects are the bytes of pages and of objects that it freed.  The goal
+// before was at most this one: less counted as held, and what had died counted
+// against the memory limit.  No thread may begin a collection meanwhile.
 void pacer_swept(uint64_t pages, uint64_t objects);
 
 // pacer_put_off tells whether a collection that is due is only for a limit and
-// has to wait, because collections take too much CPU time.  Then the
-// goal becomes 1 MiB more than used.  used is pacer_used.  cpu is the CPU time
-// of the process.  The caller must be attached, and the world must run.
+// has to wait, because collections take too much CPU time.  Then the goal rises
+// to 1 MiB more than used, or to the goal without limits if that is less.  used
+// is pacer_used.  cpu is the CPU time of the process.  The caller must be
+// attached, and the world must run.
 bool pacer_put_off(uint64_t used, uint64_t cpu);
 
 // pacer_note_release notes that releasing pages for the memory limit took ns of
@@ -244,7 +247,7 @@ RT_INLINE bool pacer_due(uint64_t used)
 
 // pacer_check returns NULL if all invariants hold, otherwise what does not.
 // The world must be stopped, or the caller must be the one that may write.
-// Debug builds call it whenever there is a new goal.
+// Debug builds call it whenever the goal was computed from the rule.
 const char *pacer_check(const struct pacer *p);
 
 #endif

@@ -3,8 +3,8 @@
 //
 // Go: gcpacertrace=1 in startCycle and endCycle (mgcpacer.go) and in sweepone
 // (mgcsweep.go).  Marking in the stop has no assists and no background workers,
-// and nothing is allocated while it sweeps in the stop.  So the lines tell how
-// the goal came about instead of an assist ratio.
+// and nothing is allocated while a collection sweeps in its stop.  So instead
+// of an assist ratio the lines tell how the goal came about.
 //
 // All figures are those of the record (cyclerecord.h).
 #ifndef GC_CYCLE_PACERTRACE_H

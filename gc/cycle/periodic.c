@@ -1,4 +1,4 @@
-// periodic.c - when a collection is due because none has taken place, and it.
+// periodic.c - runs a collection when none has taken place for long.
 #include "gc/cycle/periodic.h"
 
 #include <rt/thread.h>
@@ -53,8 +53,8 @@ uint64_t periodic_left(struct periodic *s, uint64_t now)
 }
 
 // begin acquires the right to lead and to stop the world, without waiting.
-// Returns false if another thread has either, or has collected just now, and
-// what it found is not swept, or if *quit is set.
+// Returns false if another thread has either, if the last collection has left
+// something to sweep, or if *quit is set.
 static bool begin(const atomic_u32 *quit)
 {
 	if (!swept_over() || !ask_lead())
@@ -69,8 +69,8 @@ static bool begin(const atomic_u32 *quit)
 	return false;
 }
 
-// collect collects with p, and callbacks of the host find the thread attached
-// and its stop, as on a thread of the host that collects.  It has no mcache,
+// collect collects with p.  Callbacks of the host find the thread attached and
+// in its own stop, as on a thread of the host that collects.  It has no mcache,
 // and nothing that would need one is allowed in its stop.
 static void collect(struct rt_proc *p)
 {

@@ -4,11 +4,11 @@
 // Go: forcegcperiod, forcegchelper (proc.go), gcTriggerTime (mgc.go).
 //
 // The background thread (scavenger.h) collects if no collection has taken place
-// for rt_config.gc_period_s, unless gc_percent is below 0.  Like Go's, it does
-// so even if nothing was allocated since the last collection.  More may be dead
-// all the same, and no count shows it: a root may have been overwritten, or a
-// word on a stack.  An object that was kept for its destructor may be dead
-// after the destructor has run.
+// for rt_config.gc_period_s, unless gc_percent is below 0 or gc_threads is 0.
+// Like Go's, it does so even if nothing was allocated since the last
+// collection.  More may be dead all the same, and no count shows it: a root may
+// have been overwritten, or a word on a stack.  An object that was kept for its
+// destructor may be dead after the destructor has run.
 //
 // The collection answers no ask (ask.h): the thread leads without one.  So it
 // serves no request for memory.  A thread that asks meanwhile leads next.
@@ -16,13 +16,13 @@
 // The thread never waits for the right to lead or to stop the world.  If
 // another thread has either of them, this one tries again later.
 //
-// Of the host's code the thread runs only the callbacks that mark.  For these
-// nothing differs from a thread of the host that collects: the same functions
-// work, and the others refuse in the same way.  Only rt_thread_self returns
-// NULL, because no host may describe the stack of this thread.  The thread
-// calls no handler.  It notes what the handlers must be told, and a thread of
-// the host tells them.  It makes no helpers either: they would have its
-// scheduling and not that of the host.
+// Of the host's code a collection by this thread calls only the root, trace and
+// describe callbacks.  For these nothing differs from a thread of the host that
+// collects: the same functions work, and the others refuse in the same way.
+// Only rt_thread_self returns NULL, because no host may describe the stack of
+// this thread.  The thread calls no handler but the fatal one.  It notes what
+// the handlers must be told, and a thread of the host tells them.  It makes no
+// helpers either: they would have its scheduling and not that of the host.
 #ifndef GC_CYCLE_PERIODIC_H
 #define GC_CYCLE_PERIODIC_H
 
@@ -38,16 +38,17 @@ struct periodic {
 // periodic_wanted tells whether there are such collections.
 bool periodic_wanted(void);
 
-// periodic_left returns for how many ns to sleep at now until a collection is
-// due; 0: it is.  Returns UINT64_MAX if there are none.  If the clock was
-// refused, none is due, and it returns the whole period.
+// periodic_left returns how many ns after now a collection is due, 0 if it is
+// due now.  Returns UINT64_MAX if there are none.  If the clock was refused,
+// none is due, and it returns the whole period.
 uint64_t periodic_left(struct periodic *s, uint64_t now);
 
-// periodic_collect collects if that is due, if no other thread leads or has the
-// right to stop the world, and if *quit is 0.  Only a thread with the right to
-// stop the world may change *quit to 1.  Returns whether it has collected.  p
-// is the caller's P, which may be stopped afterwards.  It must be running, with
-// no stack to be scanned.  The caller must hold no lock.
+// periodic_collect collects if that is due, if all is swept, if no other thread
+// leads or has the right to stop the world, and if *quit is 0.  Only a thread
+// with the right to stop the world may change *quit to 1.  Returns whether it
+// has collected.  p is the caller's P, which may be stopped after the
+// collection.  It must be running, with no stack to be scanned.  The caller
+// must hold no lock.
 bool periodic_collect(struct periodic *s, struct rt_proc *p,
 		      const atomic_u32 *quit);
 

@@ -6,8 +6,8 @@
 #include "runtime/spans/spoil.h"
 #include "gc/cycle/swept.h"
 
-// is_sweeping is sweep_left, but tells sooner that the sweep is over, as it is
-// most of the time.
+// is_sweeping is sweep_left, but faster if the sweep is over, as it is most of
+// the time.
 RT_INLINE bool is_sweeping(void)
 {
 	return RT_UNLIKELY(!swept_over()) && sweep_left();
@@ -166,7 +166,8 @@ static RT_NOINLINE void pay_growth(struct rt_proc *p, uint64_t npages)
 		swept_slice(p);
 }
 
-// As for whole objects, in_heap is raised before, and lowered after.
+// As for whole objects, in_heap is raised before the bytes of the object are,
+// and lowered after them.
 bool refill_resize(struct rt_proc *p, struct mspan *s, size_t n)
 {
 	uint64_t old = s->elemsize;

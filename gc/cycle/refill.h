@@ -19,9 +19,10 @@
 //
 // Here and below NULL also means that the heap would have to grow while spans
 // are left to sweep, or that a large object must first be earned by sweeping
-// (swept.h).  Then sweep_left is true, and the caller tries again after it has
-// polled.  In a stop that does not happen.  In a no-GC stretch it happens only
-// if the heap cannot grow.
+// (swept.h).  Then the caller, which has seen that the sweep was not over
+// (swept_over), tries again after it has polled.  In a stop that does not
+// happen.  In a no-GC stretch it happens only if the heap cannot grow, and the
+// caller does not poll.
 void *refill_small(struct rt_mcache *mc, struct rt_proc *p,
 		   struct mcache_slot *slot, bool uninit);
 

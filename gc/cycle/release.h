@@ -2,10 +2,10 @@
 //
 // Go: the scavenging for the memory limit in mheap.allocSpan (mheap.go).
 //
-// A thread that is about to allocate compares what is mapped with the limit.
-// If that is beyond the limit, free pages are released first, in steps between
-// which the thread may poll.  When no free pages are left, it does not try
-// again until more is mapped, or a collection has freed pages.  While the
+// A thread that is about to allocate adds what it may map to what is mapped.
+// If the sum is beyond the limit, free pages are released first, in steps
+// between which the thread may poll.  When no free pages are left, no thread
+// tries again until more is mapped, or a collection has freed pages.  While the
 // limiter makes collections for the limit wait (limiter.h), releasing waits as
 // well.
 #ifndef GC_CYCLE_RELEASE_H

@@ -153,8 +153,8 @@ void runway_end(struct runway *r, const struct runway_heap *h,
 	uint64_t begun = r->triggered;
 
 	r->triggered = RUNWAY_IDLE;
-	// If nothing was allocated, or marking took all processors, this
-	// marking tells nothing.
+	// If nothing was allocated, no work was done, or marking took all
+	// processors, this marking tells nothing.
 	if (h->live <= begun || h->done == 0 || marking >= 1)
 		return;
 	remember(r, (double)(h->live - begun) * (marking + idle) /

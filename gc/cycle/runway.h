@@ -78,23 +78,27 @@ RT_INLINE uint64_t runway_work(uint64_t words, uint64_t bytes)
 // runway_init forgets all markings.
 void runway_init(struct runway *r);
 
-// runway_goal returns the goal, which moves up if it has no room for a trigger
-// of at least h->least and RUNWAY_LEAST bytes after the trigger.
+// runway_goal returns the goal.  Unless h->limited, that moves up if it has no
+// room for a trigger of at least h->least and RUNWAY_LEAST bytes after the
+// trigger.
 uint64_t runway_goal(const struct runway *r, const struct runway_heap *h);
 
 // runway_trigger returns the heap size at which marking begins.  It is at least
 // h->marked.  If the goal is above that, the trigger is 45/64 to 61/64 of the
 // way from h->marked to the goal.  In a large heap it may be as late as the
-// goal less 4 MiB.
+// goal less 4 MiB.  Unless h->limited, it is at least h->least, wherever that
+// is.
 uint64_t runway_trigger(const struct runway *r, const struct runway_heap *h);
 
 // runway_begin begins a marking with h->live bytes.
 void runway_begin(struct runway *r, const struct runway_heap *h);
 
 // runway_revise computes what threads owe.  It must be called whenever
-// something in *h has changed.  If more work was done than was expected, the
-// goal that counts moves up with it, and at most to (1 + percent / 100) times
-// the goal.
+// something in *h has changed.  If more work was done than was expected,
+// h->most is expected from then on.  The distance from the trigger to the goal
+// that counts grows in the same proportion, but that goal is at most (1 +
+// percent / 100) times the goal.  If the heap is beyond it already, it becomes
+// a tenth larger.
 void runway_revise(struct runway *r, const struct runway_heap *h);
 
 // runway_owe returns what a thread that allocates bytes has to pay.  credit is

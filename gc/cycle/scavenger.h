@@ -9,9 +9,12 @@
 //  - the heap is large enough to get memory ahead of need (ahead.h).
 //
 // The thread runs for a turn (scavturn.h) and is blocked otherwise.  When there
-// is nothing to release, it sleeps without a limit.  Then it is woken by the
-// end of a collection that leaves pages to release, by a change of what the
-// heap may retain, or by a thread that has freed much itself.
+// is nothing to release, it sleeps until it is called, but not longer than
+// until the program may be idle or a periodic collection is due.  It is called
+// at the end of a collection that leaves pages to sweep or to release, after a
+// change of what the heap may retain, and by a thread that has freed much
+// itself, takes much fresh memory (ahead.h), or finds that huge pages are
+// wanted (swept.h).
 //
 // The thread looks and decides as running.  So a decision to sleep comes before
 // the stop of a collection or after it.  If it comes before, the collection
@@ -30,9 +33,9 @@ struct scavenger {
 	atomic_u32 runs;   // 1: it exists; the thread that makes or ends it
 	atomic_u32 timed;  // 1: it looks again by itself; its thread, running
 	atomic_u32 quit;   // 1: it must end
-	atomic_u64 grown_at; // bytes used at which an allocation looks at this
+	atomic_u64 grown_at; // bytes used from which scavenger_grew is called
 	struct note call;  // woken when there is something to do
-	struct note pause; // woken when it must end, must sweep, or ahead.h
+	struct note pause; // woken when it must end or sweep, or for ahead.h
 	struct libthread t;
 	uint32_t nprocs; // that the library's threads may use
 	struct periodic periodic; // its thread
@@ -42,9 +45,9 @@ struct scavenger {
 RT_GLOBAL struct scavenger scavenger;
 
 // scavenger_provide must be called after a collection.  It wakes the thread, or
-// makes it, if there are pages to release.  If the thread is refused, the next
-// collection tries again.  p is the caller's P, which may be stopped meanwhile.
-// The caller must hold no lock.
+// makes it, if there are pages to sweep or to release.  If the thread is
+// refused, the next collection tries again.  p is the caller's P, which may be
+// stopped meanwhile.  The caller must hold no lock.
 void scavenger_provide(struct rt_proc *p);
 
 // scavenger_advise must be called after a collection, and by an allocation
@@ -93,8 +96,9 @@ void scavenger_release(void);
 
 // scavenger_dismiss tells the thread to end, and scavenger_await waits until it
 // has.  scavenger_resume makes it again if it existed; if it is refused, the
-// next collection tries again.  The caller must have claimed it, and must be
-// blocked for all but scavenger_dismiss.
+// next collection tries again.  The caller must have claimed it.  For
+// scavenger_dismiss it must have the right to stop the world
+// (periodic_collect), and for the others it must be blocked.
 void scavenger_dismiss(void);
 void scavenger_await(void);
 void scavenger_resume(void);

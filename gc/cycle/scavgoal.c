@@ -115,7 +115,8 @@ void scavgoal_note(const struct scavgoal_found *found)
 	atomic_u64_store_relaxed(&scavgoal.free, found->free);
 	atomic_u64_store_relaxed(&scavgoal.live, found->live);
 	atomic_u64_store_relaxed(&scavgoal.ended, found->ended);
-	// Pairs with the acquire in periodic_left.  Only one thread writes.
+	// Pairs with the acquire in look of periodic.c.  One thread at a time
+	// writes.
 	atomic_u64_store_release(&scavgoal.cycles,
 				 atomic_u64_load_relaxed(&scavgoal.cycles) + 1);
 }

@@ -66,10 +66,10 @@ uint64_t scavgoal_since(const struct scavgoal_seen *before,
 struct scavgoal {
 	atomic_u64 in_use;    // bytes in heap spans when its marking ended
 	atomic_u64 last_goal; // its heap goal; 0: none yet
-	atomic_u64 retained;  // bytes when it had swept
-	atomic_u64 free;      // bytes of them in free pages
-	atomic_u64 live;      // bytes in objects then
-	atomic_u64 ended;     // nanotime then
+	atomic_u64 retained;  // bytes shortly before its stop ended
+	atomic_u64 free;      // bytes of them in free pages when all was swept
+	atomic_u64 live;      // bytes in objects that it found alive
+	atomic_u64 ended;     // nanotime shortly before its stop ended
 	atomic_u64 cycles;    // collections
 	atomic_u64 changes;   // scavgoal_changed
 	atomic_u64 frees;     // times that enough was freed by hand
@@ -88,8 +88,7 @@ RT_INLINE void scavgoal_changed(void)
 }
 
 // The end of a sweep calls scavgoal_note (swept.c).  in_use and goal are those
-// at the end of the marking before it.  retained, free and live are what it has
-// left, and ended is nanotime.
+// at the end of the marking before it.  The others are as in struct scavgoal.
 struct scavgoal_found {
 	uint64_t in_use, goal;
 	uint64_t retained, free, live;

@@ -129,7 +129,8 @@ static uint64_t step(struct scavturn *s, struct rt_proc *p, uint64_t most)
 	return released;
 }
 
-// batch releases up to most bytes, and ends the pass if it finds no more.
+// batch takes steps until they have released most bytes or the batch is full;
+// for an idle program it takes one.  It ends the pass if it finds no more.
 // Returns whether it released any.
 static bool batch(struct scavturn *s, struct rt_proc *p, uint64_t most)
 {

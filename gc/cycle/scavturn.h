@@ -10,7 +10,8 @@
 //
 // What is freed by hand while a pass is under way may lie above the place that
 // the pass has reached.  So a new pass begins when 4 MiB were freed by hand.
-// Frees by hand do not count as activity: an idle program stays idle.
+// That is no activity by itself: an idle program stays idle, unless the bytes
+// in its objects change by more than 1 percent of the goal (scavgoal_active).
 //
 // Pages in the cache of a P look allocated.  A collection flushes every cache,
 // but a thread that has allocated since then, and now waits, would keep up to
@@ -53,7 +54,7 @@ struct scavturn {
 	bool over;		   // the pass has found all that it can
 	bool released;		   // it has released something
 	bool refused;		   // the system refuses it
-	uint32_t chunk;		   // it has released the tables of those below
+	uint32_t chunk;		   // it has released the tables of lower chunks
 };
 
 // scavturn_init begins with a program that is active now, in nanotime.
@@ -71,7 +72,7 @@ struct scavturn_next scavturn_run(struct scavturn *s, struct rt_proc *p,
 void scavturn_collected(struct scavturn *s);
 
 // scavturn_slept must be called after a pause, with nanotime before and after
-// it. If either was refused, the pause counts as long as it had to be.
+// it.  If either was refused, the pause counts as long as it had to be.
 void scavturn_slept(struct scavturn *s, uint64_t from, uint64_t to);
 
 #endif

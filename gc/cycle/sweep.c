@@ -45,7 +45,7 @@ void sweep_begin(bool beside)
 	atomic_u64_store_relaxed(&sweep.timed_chunks, 0);
 	atomic_u64_store_relaxed(&sweep.timed_ns, 0);
 	// Pairs with the acquires in sweep_done, sweep_help and sweep_check,
-	// and with the steps in sweep_one.
+	// and with the compare and swap in take.
 	atomic_u64_store_release(&sweep.left,
 				 n << 32 | (beside ? SWEEP_BESIDE : 0));
 	RT_CHECK(sweep_check(&sweep));
@@ -58,8 +58,8 @@ void sweep_reset(void)
 
 bool sweep_done(void)
 {
-	// The acquires pair with the release in sweep_begin, and with the steps
-	// in sweep_one and sweep_ensure.
+	// The acquires pair with the release in sweep_begin, and with the
+	// additions in sweep_one and sweep_ensure.
 	uint64_t left = atomic_u64_load_acquire(&sweep.left);
 
 	schedpoint(SCHED_SWEEP_DONE);
@@ -322,13 +322,13 @@ static void finish(struct rt_proc *p, const struct found *f)
 	atomic_u64_add_relaxed(&sweep.freed_objects, bytes);
 }
 
-// How many pages ahead of the page that is swept spans are prefetched.
+// Spans are prefetched so many pages before the page that is swept.
 enum { AHEAD_PAGES = 8 };
 
-// prefetch_span brings both lines of the span of a page that is swept later
-// into the cache, for a sweep that is at place i of a chunk, and goes down.
-// Spans lie anywhere in memory, and the program has not touched most of them
-// for long.
+// prefetch_span prefetches both cache lines of an mspan, for a sweep that goes
+// down and is at place i of a chunk.  The mspan is that of a page which is
+// swept later.  Mspans lie anywhere in memory, and the program has not touched
+// most of them for long.
 RT_INLINE void prefetch_span(uint64_t chunk_page, unsigned i)
 {
 	const char *s = (const char *)arena_span_hint(
@@ -358,7 +358,8 @@ static void sweep_taken(struct rt_proc *p, uint32_t chunk,
 	finish(p, &f);
 }
 
-// sweep_clocked does the same for a thread of the host that is not stopped.
+// sweep_clocked does the same for a thread of the host that is not stopped, and
+// counts its CPU time.
 static void sweep_clocked(struct rt_proc *p, uint32_t chunk,
 			  struct pallocbits *taken)
 {
@@ -382,7 +383,7 @@ static bool any_taken(const struct pallocbits *taken)
 enum taker { TAKER_CHUNK, TAKER_DOWN, TAKER_STOPPER, TAKER_HELPER };
 
 // chunk_sweep sweeps the spans that begin in a chunk.  Free pages cost nothing,
-// not even a reading of a clock.
+// not even a reading of the clock of CPU time.
 static void chunk_sweep(struct rt_proc *p, uint32_t chunk, enum taker taker)
 {
 	struct pallocbits taken;

@@ -13,7 +13,7 @@
 
 struct swept swept;
 
-// What a chunk takes if none was timed.
+// The time that a chunk is taken to need, in ns, as long as none was timed.
 enum { CHUNK_NS = 5000 };
 
 // The longest sleep of a thread that waits for the end.  Usually it is woken.
@@ -33,8 +33,9 @@ static void choose_huge_pages(void)
 }
 
 // ended notes that the sweep has ended, or that the work buffers were freed.
-// Only the thread that notes the second of them calls helpers: the next stop
-// waits for it, if it runs, or it has the right to stop the world.
+// Only the thread that notes the second of them calls helpers.  No collection
+// can call them meanwhile: that thread has the right to stop the world, or it
+// runs, and the next stop waits for it.
 static void ended(void)
 {
 	if (atomic_u32_add_seqcst(&swept.before_choice, (uint32_t)-1) == 0)

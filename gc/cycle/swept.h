@@ -14,12 +14,15 @@
 //     memory limit, sweeps all chunks first.
 //
 // Between two slices the thread may be stopped.  A thread sweeps before it gets
-// memory, unless a set still has a span for it or there are free pages.  So
-// sweeping keeps up with allocation by itself, without Go's credit.
+// memory, unless a set still has a span for it, or the sweep has already freed
+// enough pages for its large object.  So sweeping keeps up with allocation by
+// itself, without Go's credit.  In a no-GC stretch an allocation sweeps only if
+// the heap has no pages for it, and the heap may grow while chunks are left.
 //
 // One thread that finds all chunks swept does what follows the last chunk.  It
 // raises the scavenger's generation, because what the sweep has freed was in
-// use in this one.  It tells the pacer what was freed.  It chooses huge pages.
+// use in this one.  It tells the pacer what was freed.  It chooses huge pages,
+// unless the work buffers are still to be freed.
 //
 // The collection asks the pacer for a goal before it starts the world.  Then
 // the dead still count as in use, so that goal is at most the right one.  The
@@ -36,10 +39,10 @@
 #include "gc/cycle/sweep.h"
 
 enum swept_state {
-	SWEPT,	      // all was, and what follows was done
+	SWEPT,	      // all is swept, and what follows was done
 	SWEPT_STOP,   // being swept in the stop
 	SWEPT_BESIDE, // being swept, beside the threads at first
-	SWEPT_ENDING, // all was; one thread does what follows
+	SWEPT_ENDING, // all is swept; one thread does what follows
 };
 
 struct swept {
@@ -88,10 +91,10 @@ void swept_all(struct rt_proc *p);
 // swept_end does what follows the last chunk, unless another thread does, or
 // chunks are left, or a sweeper is active.
 //
-// The thread that sweeps the last chunk may find another sweeper active, and
-// that one may not call swept_end: it makes sure that one span is swept, or is
-// a helper that comes late.  So each thread that needs a span, or waits for the
-// end, calls swept_end as well.
+// The thread that sweeps the last chunk may find another sweeper active.  That
+// one may be a thread that does not call swept_end afterwards: it makes sure
+// that one span is swept, or is a helper that comes late.  So each thread that
+// needs a span, or waits for the end, calls swept_end as well.
 void swept_end(void);
 
 // swept_end_stopped is swept_end for a stopper, after sweep_all.  The threads
@@ -139,7 +142,7 @@ void swept_reset(void);
 void swept_fork_child(void);
 
 // swept_check returns NULL if all invariants hold, otherwise what does not.
-// Debug builds ask it when a sweep begins and when it has ended.
+// Debug builds call it when a sweep begins and when it has ended.
 const char *swept_check(const struct swept *s);
 
 #endif

@@ -81,8 +81,9 @@ static void provide_huge_pages(uint32_t seen)
 		done++;
 }
 
-// must_end tells whether the helpers must end.  That carries nothing else, so
-// it needs no order but that of the call which was made after it.
+// must_end tells whether the helpers must end.  The flag publishes no other
+// data, so it needs no order but that of the call which was made after it was
+// set.
 static bool must_end(void)
 {
 	return atomic_u32_load_relaxed(&workers.quit) != 0;

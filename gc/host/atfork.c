@@ -32,14 +32,15 @@ static struct {
 static __thread unsigned depth __attribute__((tls_model("initial-exec")));
 
 // This process comes from a fork that was not prepared, because a thread was
-// throwing.  The heap may be in the middle of any change.
+// throwing or the fork was made in a callback of a collection.  The heap may be
+// in the middle of any change.
 static bool unprepared;
 
 // ---- locks ----
 
 // locks_take takes, in their order, the locks that a thread may hold while the
-// world is stopped: a thread that is not attached or is in a region, or a
-// helper.
+// world is stopped: a thread that is not attached, or one that is blocked, such
+// as a helper.
 static void locks_take(void)
 {
 	RT_ASSERT(stw_stopped());

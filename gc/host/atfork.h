@@ -14,14 +14,16 @@
 // at a time.
 bool atfork_init(void);
 
-// atfork_prepare prepares a fork: it stops the world and holds every lock.
-// Calls nest.  Returns RT_OK, or RT_EBUSY inside a root, trace or describe
-// callback.  Returns RT_ESTATE while a thread reports a fatal error, and in the
-// child of a fork that was made during such a report.
+// atfork_prepare prepares a fork: it stops the world and acquires the locks
+// that a thread may hold in a stop.  Calls nest.  Returns RT_OK, or RT_EBUSY
+// inside a root, trace or describe callback.  Returns RT_ESTATE while a thread
+// reports a fatal error, and in the child of a fork that was not prepared for
+// one of these reasons.
 int atfork_prepare(void);
 
-// atfork_resume undoes one atfork_prepare; the last one starts the world, in
-// the child with the calling thread alone.  Returns RT_OK, or RT_EPERM if this
+// atfork_resume undoes one atfork_prepare.  The last one starts the world, in
+// the child with the calling thread alone.  But if the caller had stopped the
+// world before the fork, it stays stopped.  Returns RT_OK, or RT_EPERM if this
 // thread has prepared no fork.
 int atfork_resume(bool child);
 

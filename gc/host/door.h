@@ -21,7 +21,7 @@ struct door {
 RT_GLOBAL struct door door;
 
 // door_ready tells whether there is a heap.  The acquire pairs with the
-// releases in lifetime_begin and lifetime_end.
+// releases in lifetime_begin and close_heap (lifetime.c).
 RT_INLINE bool door_ready(void)
 {
 	return atomic_u32_load_acquire(&door.ready) != 0;
@@ -111,9 +111,9 @@ RT_INLINE bool door_in_callback(void)
 	return trace_self() != NULL || door_collecting();
 }
 
-// door_may_go_on tells whether t, one of whose handlers has just run, may still
-// allocate: the handler may have detached the thread, left a region open or
-// stopped the world.
+// door_may_go_on tells whether t, on which a function of the host has just run,
+// may still allocate: the function may have detached the thread, left a region
+// open or stopped the world.
 RT_INLINE bool door_may_go_on(const struct rt_thread *t)
 {
 	return rt_thread_tls == t && door_allocating(t);

@@ -16,12 +16,14 @@ struct finalize {
 
 RT_GLOBAL struct finalize finalize;
 
-// finalize_reset resets all fields, before a heap begins.
+// finalize_reset empties the queue of dead objects, drops the news, and removes
+// the ready callback, before a heap begins.  Destructors then do not run in
+// rt_safepoint.
 void finalize_reset(void);
 
 // finalize_run runs up to max destructors on the calling thread t, which must
-// be attached, outside a region and not in its own stop.  With max 0 it runs as
-// many as are ready.  Returns how many ran.
+// be attached, outside a region and a no-GC stretch, and not in its own stop.
+// With max 0 it runs as many as are ready.  Returns how many ran.
 size_t finalize_run(struct rt_thread *t, size_t max);
 
 // finalize_set_poll says whether finalize_poll does anything.
@@ -49,9 +51,9 @@ RT_INLINE bool finalize_has_news(void)
 void finalize_tell_news(void);
 
 // finalize_tell passes the news to the handlers.  Returns true if there were
-// any.  The caller must hold no lock, and no object.  In a no-GC stretch, and
-// after a handler that has begun one or may not go on (door_may_go_on), the
-// news stay for a later call.
+// any.  The caller must hold no lock, and no object.  In a no-GC stretch the
+// news stays for a later call.  So does the rest of it if a handler has begun a
+// stretch, or the thread may not go on after a handler (door_may_go_on).
 RT_INLINE bool finalize_tell(void)
 {
 	if (!finalize_has_news() || proc_in_nogc(rt_thread_tls))

@@ -177,9 +177,9 @@ static RT_NOINLINE void tell_limit(void)
 }
 
 // may_warn tells whether the warn handler may be called.  It runs neither in a
-// no-GC stretch nor in the caller's own stop.  answer is door_attached_now of
-// the beginning: a handler may have begun one of these, detached the thread, or
-// entered a region.  Then the rest is told later.
+// no-GC stretch nor in the caller's own stop.  answer is what door_attached_now
+// returned at first: a handler may since have begun a stretch or a stop,
+// detached the thread, or entered a region.  Then the rest is told later.
 static bool may_warn(int answer)
 {
 	return !door_nogc() && !door_stopper() &&

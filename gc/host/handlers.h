@@ -2,8 +2,8 @@
 //
 // Go: none.  The handler of fatal errors is in runtime/os/throw.h.
 //
-// A handler is called with no lock held and the world started, so it may do
-// all that its header allows.
+// A handler is called with no lock held, and not in its thread's own stop, so
+// it may do all that its header allows.
 #ifndef GC_HOST_HANDLERS_H
 #define GC_HOST_HANDLERS_H
 
@@ -35,10 +35,10 @@ void handlers_warn(const char *text);
 //   - a thread runs on an unknown stack, once for each thread;
 //   - a collection has left more in use than the memory limit.
 //
-// Returns true if it gave any.  Public functions that may have made mappings or
-// collected call it; they must hold no lock.  It does nothing in a no-GC
-// stretch or in the caller's own stop.  handlers_warn_due is the part that runs
-// only if a warning is due, as handlers_warning_due tells.
+// Returns true if it gave any.  Public functions that allocate, collect, attach
+// a thread, or add a root or a stack call it; they must hold no lock.  It does
+// nothing in a no-GC stretch or in the caller's own stop.  handlers_warn_due is
+// the part that runs only if a warning is due, as handlers_warning_due tells.
 bool handlers_warn_due(void);
 RT_INLINE bool handlers_warning_due(void)
 {

@@ -37,7 +37,8 @@
 #include "gc/host/registry.h"
 #include "gc/host/atfork.h"
 
-// state_reset makes all state but memory what it was when the process began.
+// state_reset resets the statistics and records, the lists of Ps, spans and
+// stacks, the sweep and the settings.  lifetime_begin resets the rest.
 static void state_reset(void)
 {
 	RT_ASSERT(!door_ready());
@@ -184,7 +185,7 @@ static bool dismiss_threads(struct rt_proc *p)
 
 	if (!alone())
 		return false;
-	// A collection calls helpers, too.
+	// worker_dismiss calls the helpers, as a collection does.
 	stw_acquire(p);
 	may = alone() && claim_threads();
 	if (may) {

@@ -65,8 +65,9 @@ static bool fill(struct listing *l)
 	return true;
 }
 
-// drop_root frees the handle, if there is one.  In a thread that a handler of
-// the host has detached it cannot, so the handle stays.
+// drop_root frees the handle, if there is one.  If a handler of the host has
+// detached the thread, left a region open or stopped the world, it cannot, so
+// the handle stays.
 static void drop_root(const struct listing *l)
 {
 	struct rt_thread *t = rt_thread_tls;
@@ -116,7 +117,7 @@ void **listing_make(int kind, rt_pick_fn *pick, void *arg, size_t *n)
 	__attribute__((cleanup(drop_root))) struct listing l = {
 	    .kind = kind, .pick = pick, .arg = arg};
 	const uint64_t attachments = door_attachments;
-	size_t more = 0; // that other threads may make meanwhile
+	size_t more = 0; // objects that other threads may make meanwhile
 
 	RT_ASSERT(door_allocating(t) && !door_nogc());
 	for (;;) {

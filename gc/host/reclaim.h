@@ -23,8 +23,8 @@ RT_INLINE bool reclaim_is_shared(const struct object *o)
 }
 
 // reclaim_object frees an object that reclaim_find has found, or leaves it to
-// the collector.  mc must be the calling thread's.  Returns false if it was
-// freed before.
+// the collector.  mc must be the calling thread's, or the world must be
+// stopped.  Returns false if the object was freed before.
 bool reclaim_object(struct rt_mcache *mc, const struct object *o);
 
 #endif

@@ -25,9 +25,9 @@ void registry_add_own(unsigned kind);
 // registry_check returns RT_OK or RT_EINVAL for what a host describes.
 int registry_check(const rt_kind_desc *d);
 
-// registry_remove ends a kind of the host's.  The world must be stopped; p is
-// the stopper's P.  Returns RT_OK, RT_ENOENT, or RT_EBUSY if an object of the
-// kind exists.
+// registry_remove ends a kind of the host's.  The world must be stopped, and
+// all must be swept; p is the stopper's P.  Returns RT_OK, RT_ENOENT, or
+// RT_EBUSY if an object of the kind exists.
 int registry_remove(struct rt_proc *p, unsigned kind);
 
 #endif

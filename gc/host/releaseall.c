@@ -9,8 +9,9 @@
 #include "gc/host/door.h"
 #include "gc/host/visit.h"
 
-// flush_caches flushes the pages, spans and stacks that threads keep for
-// themselves, so that they can be released.
+// flush_caches frees the pages, span records and stacks that threads keep for
+// themselves, so that free pages can be released.  It also releases the memory
+// of mcaches that are kept for later threads.
 static void flush_caches(void)
 {
 	struct visit v = visit_enter(RT_STOP_UNKNOWN);
@@ -33,7 +34,7 @@ void releaseall(struct rt_proc *p)
 	while (!pass.over) {
 		uint64_t n = scavenge_range(p, &pass, SCAVENGE_STEP);
 
-		// At a poll another thread may collect.
+		// This comes before the poll, where another thread may collect.
 		gcstats_forced(n);
 		released += n;
 		safepoint_poll(rt_thread_tls);

@@ -15,9 +15,10 @@ struct visit {
 
 // visit_enter stops the world unless the caller already has.  visit_leave ends
 // a stop that visit_enter made, records it, and passes what was reported in it
-// to the warn handler.  Any thread may call them.  A thread inside a blocking
-// region counts as unattached: the region has saved the thread's registers, and
-// a stop of its own would overwrite them.
+// to the warn handler.  Any thread may call them, outside a no-GC stretch and a
+// callback of a collection.  A thread inside a blocking region counts as
+// unattached: the region has saved the thread's registers, and a stop of its
+// own would overwrite them.
 struct visit visit_enter(int reason);
 void visit_leave(const struct visit *v);
 
@@ -51,7 +52,8 @@ struct walk {
 
 // visit_begin_walk stops the world for an attached thread and flushes the
 // mcaches, so that only allocated objects have alloc bits.  visit_end_walk ends
-// the walk and its stop; if the walk has not begun it does nothing.
+// the walk, and the stop if visit_begin_walk made it.  If the walk has not
+// begun, it does nothing.
 void visit_begin_walk(struct walk *w);
 void visit_end_walk(const struct walk *w);
 

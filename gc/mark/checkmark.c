@@ -80,8 +80,8 @@ static void add_region(struct text *t, const struct region *r, uintptr_t at)
 	text_hex(t, at);
 }
 
-// missed_by_root reports an object to which the word at an address leads.  The
-// word is in no object.
+// missed_by_root reports an object to which the root at an address leads.  An
+// uncollectable object is its own root.
 static RT_NORETURN void missed_by_root(const struct object *o,
 				       const struct region *r, uintptr_t at)
 {

@@ -14,7 +14,7 @@
 // NULL if it has no type, or if its header leads to an object that was freed.
 const rt_type *describe_type(const struct object *o);
 
-// describe_kind adds the name of a kind, or the text without if the kind has no
+// describe_kind adds the name of a kind.  It adds `without` if the kind has no
 // name.
 void describe_kind(struct text *t, unsigned kind, const char *without);
 

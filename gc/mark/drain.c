@@ -82,8 +82,9 @@ static void call_helpers(struct marker *m)
 		crew_call(CREW_MARK);
 }
 
-// serve traces what other markers have offered to the opener, and shares work
-// with a marker that waits.  Returns false if m has nothing to share.
+// serve traces what other markers have offered, if m is the opener.  Then it
+// shares work with a marker that waits.  Returns false if work_share would
+// change nothing.
 static bool serve(struct marker *m)
 {
 	if (m == &drain.first && work_offered())

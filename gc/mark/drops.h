@@ -15,7 +15,7 @@
 // Markers must know which objects are loose.  So while there may be some, they
 // look at each object of every kind with destructors.  A collection that finds
 // a loose object clears it, so that it leads to nothing when its span is queued
-// again.
+// again.  A large object is not cleared, but noted in its span (DROPS_LOOSE).
 //
 // The queue has two parts.  The first is the batch, whose objects are dropped:
 // all that had died when the batch was opened.  An object that dies meanwhile
@@ -25,7 +25,8 @@
 // the batch, and moves on when the batch ends.
 //
 // A queued span belongs to the queue: no cache and no set has it, so its slots
-// are freed without a stop.  Its own objects may be freed by hand meanwhile.
+// are freed without a stop.  Objects in it that are alive may be freed by hand
+// meanwhile.
 //
 // One thread at a time runs destructors.  Only that thread and stoppers change
 // the queue.  The thread can be stopped only where it runs a destructor or
@@ -93,8 +94,9 @@ struct drops_found {
 void drops_find(struct drops_found *f);
 void drops_keep(struct drops_found *f);
 
-// drops_stays tells whether the dropped objects of a span, and what they reach,
-// stay until the end of a batch or of rt_drop_now.
+// drops_stays tells whether the dropped objects of a span stay until the end of
+// a batch or of rt_drop_now.  With RT_KIND_DROP_DEEP, what they reach stays as
+// well.
 RT_INLINE bool drops_stays(const struct mspan *s)
 {
 	return s->queued || (drops.now && s->condemned != DROPS_LOOSE);
@@ -176,8 +178,8 @@ struct drops_object {
 
 // drops_take takes the next object of the batch, and with that begins the
 // object's drop.  If there is no batch, it opens one first.  Returns false if
-// nothing is left.  The caller of this function and of those below must be the
-// thread that runs destructors.
+// nothing is left.  The caller of this function, of drops_end and of
+// drops_requeue must be the thread that runs destructors.
 bool drops_take(struct drops_object *o);
 
 // drops_finished tells whether a batch is open and has nothing left.
@@ -187,9 +189,9 @@ RT_INLINE bool drops_finished(void)
 }
 
 // drops_end takes up to n spans off a batch that is finished, and returns them
-// linked by next.  The caller must free their dropped objects before it polls,
-// and pass to drops_requeue those spans in which other objects have died
-// meanwhile.  With the last span the batch ends.
+// linked by next.  Before it polls, the caller must free the dropped objects of
+// those that are not condemned, and pass to drops_requeue those spans in which
+// other objects have died meanwhile.  With the last span the batch ends.
 struct mspan *drops_end(unsigned n);
 void drops_requeue(struct mspan *s);
 
@@ -198,8 +200,9 @@ void drops_requeue(struct mspan *s);
 // drops_begin_now puts an open batch back into the queue.  Then drops_pick
 // makes the object of a slot dead; its drop must not have begun.  The world
 // must be stopped, and all mcaches flushed.  drops_take_now takes the picked
-// objects one by one; *page is 0 at first.  When drops_take_now has returned
-// false, the caller must call drops_end_now.
+// objects one by one; *page is 0 at first.  Only the thread that runs
+// destructors may call it.  When drops_take_now has returned false, the caller
+// must call drops_end_now.
 //
 // drops_abandon ends the destructors of P p, if its thread runs some.  An
 // object that was picked and not yet dropped becomes what it was before.  But

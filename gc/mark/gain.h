@@ -33,7 +33,7 @@ struct gain {
 	bool off;		  // helpers do not pay
 	bool few;		  // the last marking had < GAIN_WORDS words
 	uint32_t interval;	  // markings until the other way is tried
-	uint32_t since;		  // markings since then, or since off changed
+	uint32_t since;		  // markings since a trial or a change of off
 };
 
 RT_GLOBAL struct gain gain; // of this process

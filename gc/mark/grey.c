@@ -233,7 +233,7 @@ const char *grey_check(const struct marker *m)
 struct grey_place {
 	atomic_u64 *markword; // its markword
 	uint64_t bit;
-	uintptr_t base; // of the object, or of a granule in it
+	uintptr_t base; // of the object, of a granule in it, or of its span
 	uint32_t pageword;
 };
 

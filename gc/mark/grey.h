@@ -3,16 +3,19 @@
 // Go: greyobject, findObject (mgcmark.go, mbitmap.go).
 //
 // A word's granule has a bit in the mark line and one in the alloc line of its
-// page.  If the mark bit is set, nothing else is read.  If the alloc bit is
-// set, the word points into the first whole granule of an allocated object, and
-// its base is the word rounded down.  Only an unmarked object costs a look at
-// the pageword.  Otherwise the word is interior, stale or no pointer at all.
-// Then the pageword and a division find the slot, and its alloc bit decides. So
-// a free slot is never marked, whatever the word.
+// page.  If the mark bit is set, nothing else is read.  If the mark bit is
+// clear and the alloc bit is set, the word points into the first whole granule
+// of an allocated object.  The object's base is the word rounded down, and the
+// pageword says what to scan.  If both bits are clear, the word is interior,
+// stale or no pointer at all.  Then the pageword and a division find the slot,
+// and its alloc bit decides.  So a free slot is never marked, whatever the
+// word.
 //
-// Objects of 8 bytes share granules.  Their bits are elsewhere, so their words
-// are divided.  An object of 24 bytes may begin 8 bytes before the granule of
-// its bit; its base is put right before it is scanned.
+// Objects of 8 bytes share granules.  Their bits are elsewhere, so a word that
+// points to one needs the division, too.  An object of 24 bytes may begin 8
+// bytes before the granule of its bit, and a guarded object may begin inside
+// that granule.  The base of such an object is put right before the object is
+// scanned.
 //
 // A marker that is alone stores marks at once.  Beside others it keeps back the
 // marks of the markwords it used last.  One locked instruction sets all marks
@@ -86,7 +89,7 @@ struct grey_met {
 	uint64_t mask;	 // of the header word; 0: the kind has one type
 	uint64_t header; // what the objects have in these bits
 	uint32_t offset; // of the header word
-	uint32_t lo, hi; // offsets of an even number of references
+	uint32_t lo, hi; // [lo, hi): references side by side, an even number
 	uint64_t odd;	 // bits of the others
 };
 
@@ -98,9 +101,10 @@ enum { GREY_PASSED = 64 };
 // Words that a marker copies at once from where memory may be unmapped.
 enum { GREY_COPY = 2048 };
 
-// One marker, on cache lines of its own.  Its thread alone reads and writes it,
-// except for what other markers give it in work.  work_check checks the part
-// that others give work to, grey_check what is kept.
+// One marker, on cache lines of its own.  Only its thread writes it, except for
+// what other markers give it in work.  The opener reads passed while the marker
+// sleeps in work_offer, and the counts when marking is over.  work_check checks
+// the part that others give work to, grey_check what is kept.
 struct marker {
 	RT_CACHE_ALIGNED uintptr_t base; // of the heap
 	uint64_t used;			 // bytes of the heap
@@ -110,14 +114,14 @@ struct marker {
 	uint32_t bases;			 // bits of grey_bases whose kinds exist
 	unsigned alloc_line;
 	unsigned mark_line;
-	bool keeps;		       // some entry of kept has marks
+	bool keeps;		       // some entry of kept is in use
 	uint64_t taken;		       // entries, in this marking
 	uint32_t tid;		       // kernel's id of its thread
 	uint64_t cpu_before;	       // CPU ns before it joined or called
 	uint64_t large_bytes;	       // marked
 	uint64_t large_scanned;	       // bytes of those scanned
-	uint64_t stack_bytes;	       // of stacks scanned
-	uint64_t globals_bytes;	       // of root ranges scanned
+	uint64_t stack_bytes;	       // of stacks and named variables scanned
+	uint64_t globals_bytes;	       // of other words scanned as roots
 	uint64_t past_end_objects;     // kept by a word equal to their end
 	uint64_t uncounted;	       // objects that another one counted too
 	uint64_t objects[GREY_COUNTS]; // marked, by grey_index
@@ -221,16 +225,16 @@ RT_INLINE unsigned grey_hash(const atomic_u64 *markword)
 	return (unsigned)(hash >> (64 - GREY_KEPT_LOG2));
 }
 
-// grey_entry returns the entry for a markword, which may have another one's
-// marks.
+// grey_entry returns the entry for a markword.  It may hold marks of another
+// markword.
 RT_INLINE struct grey_kept *grey_entry(struct marker *m,
 				       const atomic_u64 *markword)
 {
 	return &m->kept[grey_hash(markword)];
 }
 
-// grey_keep sets a bit of a markword that others see later.  Returns false if m
-// keeps that bit already.
+// grey_keep sets a bit of a markword in m alone; other markers see it after
+// grey_publish.  Returns false if m keeps that bit already.
 RT_INLINE bool grey_keep(struct marker *m, atomic_u64 *markword, uint64_t bit)
 {
 	struct grey_kept *e = grey_entry(m, markword);
@@ -262,18 +266,18 @@ RT_INLINE bool grey_set(struct marker *m, atomic_u64 *markword, uint64_t old,
 // Granules to scan of a small object, by grey_index; 0 for all others.
 RT_GLOBAL uint8_t grey_granules[GREY_COUNTS];
 
-// What marking returns for all other objects, by grey_index: GREY_LEAF,
-// GREY_TRACED, GREY_CALLED, GREY_BITS, GREY_FLAGGED, or GREY_NOTHING where
-// grey_wide must look.
+// What marking finds for all other objects, by grey_index: GREY_LEAF,
+// GREY_TRACED, GREY_CALLED, GREY_BITS, GREY_FLAGGED where grey_settle must
+// look, or GREY_NOTHING where grey_wide must look.
 RT_GLOBAL uint8_t grey_found[GREY_COUNTS];
 
 // Bit k: kind k has RT_KIND_BASE.
 RT_GLOBAL uint32_t grey_bases;
 
-// grey_settle ends the marking of an object for which GREY_FLAGGED was
-// returned.  w lies in its first whole granule, and grey_set has set its mark.
-// The mark is taken back if w does not refer to the object, and shown to the
-// other markers at once if only one of them may trace it.
+// grey_settle ends the marking of an object whose entry in grey_found is
+// GREY_FLAGGED.  w lies in its first whole granule, and grey_set has set its
+// mark.  The mark is taken back if w does not refer to the object, and shown to
+// the other markers at once if only one of them may trace the object.
 enum grey_result grey_settle(struct marker *m, uintptr_t w, uint32_t pageword,
 			     struct grey *o);
 
@@ -339,7 +343,8 @@ RT_INLINE enum grey_result grey_word(struct marker *m, uintptr_t w,
 	return grey_count(m, w, pageword, o);
 }
 
-// grey_unmarked tells whether w refers to an object that m sees unmarked.
+// grey_unmarked tells whether w refers to an object whose mark is not set, even
+// if m or another marker keeps the mark back.  w must be inside the heap.
 bool grey_unmarked(const struct marker *m, uintptr_t w);
 
 // grey_resolve returns the base of the object that w points into.  Returns w if

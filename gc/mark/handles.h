@@ -3,8 +3,8 @@
 // Go: none.
 //
 // A handle is a word in a table that grows in place.  The table is cut into
-// strips.  Marking reads all words of the strips that have a handle in use, as
-// exact words; adjacent strips are one range.
+// strips.  Marking reads all words of the strips that are not empty, as
+// references only; adjacent strips are one range.
 //
 // A free word has its highest bit set, which no address has, and links to the
 // next free word of its list.  So freeing a handle twice is noticed, and
@@ -20,7 +20,7 @@
 // whose words are all in its list is empty.  Some empty strips keep their
 // memory.  The memory of the others is released and reads as zero.
 //
-// The lock is never held in a stop: a thread that a stop does not wait for
+// A stop never finds the lock held: a thread that the stop does not wait for
 // takes it only with the right to stop the world.
 #ifndef GC_MARK_HANDLES_H
 #define GC_MARK_HANDLES_H
@@ -60,7 +60,7 @@ struct handles {
 	size_t strip_bytes;	// a power of two, whole physical pages
 	struct handles_strip *partial;	// strips with free words
 	struct handles_strip *released; // strips without memory
-	size_t nempty; // strips with memory and without handles
+	size_t nempty; // empty strips with memory
 };
 
 RT_GLOBAL struct handles handles;
@@ -88,8 +88,8 @@ void handles_flush(struct rt_mcache *mc);
 
 void handles_fini(void);
 
-// handles_next finds the next words to scan: those of adjacent strips that have
-// handles.  It sets [*lo, *hi) to them.  *lo must be 0 at first; later calls
+// handles_next finds the next words to scan: those of adjacent strips that are
+// not empty.  It sets [*lo, *hi) to them.  *lo must be 0 at first; later calls
 // continue at *hi.  Returns false if there are none.  The world must be
 // stopped.
 bool handles_next(uintptr_t *lo, uintptr_t *hi);

@@ -18,11 +18,11 @@ struct mark_result {
 	uint64_t marked_objects;
 	uint64_t scan_heap;    // bytes of scanned objects
 	uint64_t scan_stack;   // bytes of stacks
-	uint64_t scan_globals; // bytes of root ranges
+	uint64_t scan_globals; // bytes of root ranges, handles, static data
 	uint64_t past_end_objects;
 	uint64_t helped_objects; // marked by helpers
 	uint64_t helped_cpu_ns;	 // CPU time of helpers
-	uint32_t markers;	 // threads that marked
+	uint32_t markers;	 // threads that joined, and the opener
 	bool want_helpers;	 // there was enough work for several
 };
 

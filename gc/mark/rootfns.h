@@ -2,9 +2,10 @@
 //
 // Go: none.
 //
-// A root callback is called in each marking, before any stack is read, and by
-// checkmark.  The table grows.  Any thread may change it while the world runs,
-// under roots.lock; it is read with the world stopped.
+// A root callback is called in each marking, before any stack is read, perhaps
+// again later in that marking (trace.h), and by checkmark.  The table grows.
+// Any thread may change it while the world runs, under roots.lock; marking and
+// checkmark read it with the world stopped.
 #ifndef GC_MARK_ROOTFNS_H
 #define GC_MARK_ROOTFNS_H
 

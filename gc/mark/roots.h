@@ -2,11 +2,13 @@
 //
 // Go: markroot (mgcmark.go).
 //
-// Roots are ranges that the host registered, here, and the stacks and registers
-// of attached threads (stacks.h).  The table of ranges grows.  Any thread may
-// change it while the world runs; marking reads it with the world stopped.
+// The roots here are ranges that the host registered.  Others are in stacks.h,
+// frames.h, handles.h, statics.h and rootfns.h.  The table of ranges grows.
+// Any thread may change it while the world runs; marking reads it with the
+// world stopped.
 //
-// The time to add or remove a range does not depend on how many there are.
+// The time to add or remove a range does not depend on how many there are,
+// unless the table must grow.
 #ifndef GC_MARK_ROOTS_H
 #define GC_MARK_ROOTS_H
 

@@ -51,9 +51,9 @@ struct sites {
 RT_GLOBAL struct sites sites;
 
 // sites_note notes that a site was found; all its fields up to offset identify
-// it.  If a site is found several times in one collection, the first find is
-// kept, unless a later find is the first that leads to a lost object.  Returns
-// false if the system refuses memory.
+// it.  If a site is found several times in one collection, the worst find is
+// kept (enum site_target), and of equally bad ones the first.  Returns false if
+// the system refuses memory.
 bool sites_note(const struct site *key, const struct site_found *found);
 
 // sites_fini frees all sites.

@@ -11,8 +11,8 @@
 // runs, and the saved pointer of the old one is already stored.
 //
 // The table is an array of pointers.  Removal moves the last one into the gap.
-// Any thread may change the table while the world runs, under roots.lock.  It
-// is read with the world stopped.
+// Any thread may change and search the table while the world runs, under
+// roots.lock.  Collections read it with the world stopped.
 //
 // An owned stack is scanned when its object is traced.  The marker that comes
 // first claims it.

@@ -147,8 +147,8 @@ static void check(struct trace_check *c, uintptr_t word, uintptr_t at)
 }
 
 // note_ignored keeps the first pointer that a callback told and RT_KIND_BASE
-// ignored.  If a word of the object refers to its target, only that word
-// counts.
+// ignored.  If a word of the asked object refers to the target of the pointer,
+// the pointer is left out, because that word is judged instead.
 static void note_ignored(struct trace_told *told, uintptr_t word,
 			 const struct object *target)
 {
@@ -362,7 +362,7 @@ static void tell_plain(rt_tracer *t, uintptr_t lo, uintptr_t hi,
 		}
 }
 
-// A part of an object that a bitmap describes.  Its words before values may be
+// A part of an object, [lo, hi).  A bitmap says which words of [lo, values) are
 // values or references.
 struct part {
 	uintptr_t lo;
@@ -706,7 +706,7 @@ static void trace_first(struct marker *m, const struct grey *o)
 	m->work.t.first = 0;
 }
 
-// trace_flagged is trace_object for an object of a kind with flags.
+// trace_flagged is trace_object for a kind with RT_KIND_SERIAL or RT_KIND_ONCE.
 static RT_NOINLINE void trace_flagged(struct marker *m, unsigned kind,
 				      uintptr_t obj, uint64_t size)
 {

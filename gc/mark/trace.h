@@ -39,7 +39,7 @@
 
 enum trace_mode {
 	TRACE_MARK,  // push every reference
-	TRACE_AGAIN, // push those that are not known to be marked
+	TRACE_AGAIN, // push those that lead to an unmarked object
 	TRACE_CHECK, // check that the object it refers to is marked
 	TRACE_TOLD,  // look its object up in a table of targets
 };
@@ -124,7 +124,9 @@ RT_INLINE void trace_by_kind(rt_tracer *t, unsigned kind, uintptr_t obj,
 }
 
 // trace_call calls the trace callback for an object of a kind that has a
-// callback and no flags.  size must be a multiple of 8.
+// callback.  The kind must have no flags, except RT_KIND_DROP and
+// RT_KIND_DROP_DEEP while no object may be loose (drops.h).  size must be a
+// multiple of 8.
 RT_INLINE void trace_call(struct marker *m, unsigned kind, uintptr_t obj,
 			  uint64_t size)
 {
@@ -227,9 +229,9 @@ void trace_values(rt_tracer *t, uintptr_t lo, uintptr_t hi,
 		  const rt_value_format *f);
 
 // trace_row tells the words or values of a row.  row->words says how they
-// count; it must not be WORK_ENDS or WORK_TAIL.  trace_frames returns how words
-// that may be on a stack count: WORK_INSIDE or WORK_ANY.  trace_count_stack
-// adds to the bytes of stacks that were scanned.
+// count; it must not be WORK_ENDS, WORK_COPIED or WORK_TAIL.  trace_frames
+// returns how words of a stack that may hold anything count: WORK_INSIDE or
+// WORK_ANY.  trace_count_stack adds to the bytes of stacks that were scanned.
 void trace_row(rt_tracer *t, const struct work_range *row);
 enum work_words trace_frames(rt_tracer *t);
 void trace_count_stack(rt_tracer *t, uint64_t bytes);

@@ -15,7 +15,7 @@
 #include "gc/mark/sites.h"
 #include "gc/mark/notices.h"
 
-// The collection of the present stop.  No check: it is made anew in each.
+// The state of the search in this stop.  No check: it is made anew in each.
 static struct {
 	struct targets targets; // of the object that is looked at
 	uint64_t skipped;	// objects, for lack of memory
@@ -238,8 +238,9 @@ static void note(const struct look *l, uintptr_t at, uintptr_t target,
 	check.unnoted += !sites_note(&key, &found);
 }
 
-// find_word returns the address of the first word that has the address of a
-// pointer, or the object's end if a value has it in another form.
+// find_word returns the address of the first word that equals a pointer but for
+// the low three bits.  Returns the object's end if there is none: a value may
+// hold the pointer in another form, or the callback has it from elsewhere.
 static uintptr_t find_word(const struct look *l, uintptr_t pointer)
 {
 	uintptr_t at = l->obj;

@@ -4,9 +4,10 @@
 // Go: none.
 //
 // After marking, every marked object that a callback or a type describes is
-// asked once more for its references, and all its words are looked at.  A word
-// that leads to another object is a site (sites.h) if no told reference leads
-// to that object.  The object is marked all the same, or is about to be freed.
+// asked once more for its references, and all its words are looked at.  Dead
+// objects that wait for their destructors are left out.  A word that leads to
+// another object is a site (sites.h) if no told reference leads to that object.
+// The other object is marked all the same, or is about to be freed.
 //
 // A pointer that a callback tells, but that RT_KIND_BASE of its target ignores,
 // is a site as well.
@@ -18,10 +19,10 @@
 
 #include "runtime/base/base.h"
 
-enum { TRACECHECK_LINES = 64 }; // sites that one collection reports
+enum { TRACECHECK_LINES = 64 }; // the most sites that a collection reports
 
-// tracecheck_all looks at all marked objects.  The world must be stopped, every
-// run retired, and marking over.
+// tracecheck_all looks at these objects.  The world must be stopped, every run
+// retired, and marking over.
 void tracecheck_all(void);
 
 #endif

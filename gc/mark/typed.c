@@ -56,7 +56,8 @@ static uintptr_t put_part(uintptr_t at, size_t words, size_t ptrwords,
 }
 
 // put_short_row writes the bits of elements that have at most half a word of
-// bits each.  As many elements as fit are written at once.
+// bits each.  It writes as many elements at once as fit, rounded down to a
+// power of two.
 static uintptr_t put_short_row(uintptr_t at, size_t count, size_t words,
 			       uint64_t bits)
 {

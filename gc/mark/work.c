@@ -504,9 +504,9 @@ static struct work *tell_opener(void)
 }
 
 // take_or_wait finds something for w, whose stack is empty, or makes it wait.
-// Returns another marker that the caller must wake, or NULL.  When no marker is
-// busy none is alone, so either nothing is left, or assign has just given it to
-// w.
+// Returns another marker that the caller must wake, or NULL.  If no marker is
+// busy, none is alone, so assign was tried.  If assign gave w nothing then,
+// nothing is left.
 static struct work *take_or_wait(struct work *w)
 {
 	struct work *to = NULL;
@@ -598,7 +598,7 @@ void work_fork_unlock(void)
 	mutex_unlock(&work_agreed.lock);
 }
 
-// ---- what the opener only may take ----
+// ---- what only the opener may take ----
 
 static void count_offered(int by)
 {

@@ -5,12 +5,12 @@
 // A marker pushes words and pops the newest first.  Its stack is a chain of
 // buffers, which it shares with no other marker until one has nothing to do.
 // Then a busy marker gives that one the oldest half of its words, which lead to
-// the most work.  Buffers are cut from spans of the heap (in_work_bufs), which
-// are freed when the world runs again.  A marker takes empty buffers from the
-// pool, and frees them to it, a batch at a time: the stack of a random graph
-// crosses from one buffer to the next every few dozen objects.  If the system
-// refuses more, a push fails and the marker notes what to scan again, so
-// marking cannot fail.
+// the most work.  A marker's first buffer is its own.  All others are cut from
+// spans of the heap (in_work_bufs), which are freed after the marking
+// (work_release).  A marker takes empty buffers from the pool, and frees them
+// to it, a batch at a time: the stack of a random graph crosses from one buffer
+// to the next every few dozen objects.  If the system refuses more, a push
+// fails and the marker notes what to scan again, so marking cannot fail.
 //
 // Memory that is scanned word by word is shared before it becomes words: as
 // jobs, numbered from the beginning, and as ranges.  A marker adds a range when
@@ -18,15 +18,15 @@
 //
 // What the markers agree on is under one lock.  A marker takes it when it has
 // nothing left, to give work, and to add a range.  The opener is the marker
-// that has begun the marking (work_open).  They agree on this:
+// that has begun the marking (work_open).  The markers agree on this:
 //   - a marker is busy while it may hold words; a marker that is not busy waits
-//     in work_get;
+//     in work_get, has only joined, or was told that marking is over;
 //   - a marker that gives work takes a waiting marker off the list, puts the
 //     work into the record of that marker, and wakes it.  No other marker
 //     wakes, and the woken one needs no lock to find its work;
-//   - a marker is alone when it was the only busy one.  Until it ends that
-//     itself, by giving, no other marker can take anything, so plain stores
-//     suffice for its marks;
+//   - a marker that is the only busy one may be made alone.  Until it ends that
+//     itself, by giving, by an offer or in work_get, no other marker can take
+//     anything, so plain stores suffice for its marks;
 //   - marking is over when no marker is busy and no job and no range is left;
 //   - a marker that has something that only the opener may take offers it, and
 //     sleeps until the opener has taken it.  It is busy meanwhile, so marking
@@ -50,10 +50,11 @@
 //   stack     X     X      X     -     -    -      -      -     -
 //   hint      -     -      -     -     -    -      -      -     -
 //
-// All operations on one record are its own marker's.  open, jobs
-// (work_add_jobs), close and work_joined are the opener's, and since the world
-// is stopped, only one thread can be the opener.  They come when no other
-// marker is busy, and only a busy marker gives or has words.
+// Each operation on a record is called by the record's own marker, except
+// work_taken, which the opener calls.  open, jobs (work_add_jobs), close and
+// work_joined are the opener's, and since the world is stopped, only one thread
+// can be the opener.  It calls them when no other marker is busy, and only a
+// busy marker gives or has words.
 #ifndef GC_MARK_WORK_H
 #define GC_MARK_WORK_H
 
@@ -81,9 +82,9 @@ enum work_words {
 	WORK_INSIDE, // WORK_ANY of a stack, and some kinds have RT_KIND_BASE
 	WORK_ENDS,   // the object that ends where a word points
 	WORK_COPIED, // WORK_ANY of memory that may be unmapped (statics.h)
-	WORK_VALUES, // what a value in the rt_value_format how refers to
+	WORK_VALUES, // what a value refers to; how is its rt_value_format
 	WORK_STACK_VALUES, // WORK_VALUES of a stack, as WORK_INSIDE
-	WORK_TAIL, // what an element of the tail of the rt_type how does
+	WORK_TAIL, // what an element of a tail refers to; how is the rt_type
 };
 
 // Words to be scanned, [lo, hi), 8-aligned.  Values and elements have stride
@@ -211,9 +212,9 @@ bool work_add_range(struct work *w, struct work_range range);
 // for it.
 void work_close(struct work *w);
 
-// work_held returns the bytes of all buffers.  work_release frees them.  p is
-// the caller's P.  No marking may be open, and none may begin meanwhile; the
-// world may run.
+// work_held returns the bytes of all spans of buffers.  work_release frees
+// these spans.  p is the caller's P.  No marking may be open, and none may
+// begin meanwhile; the world may run.
 uint64_t work_held(void);
 void work_release(struct rt_proc *p);
 
@@ -307,11 +308,12 @@ uint32_t work_count_from(uint32_t n);
 // work_pool_check need the lock of what they check, or a stopped world in which
 // no marking is open.
 //
-// Debug builds call work_check in work_get, where a marker has no full buffer.
-// At each change of buffer they check the first buffers only.  They call
-// work_agreed_check at each change; it goes through the markers that wait.
-// They call work_pool_check when marking is over.  Whenever buffers are taken
-// or freed they check the newest span.
+// Debug builds call work_check when a marker joins, and in work_get, where it
+// has no full buffer.  At each change of buffer they check the first buffers
+// only.  They call work_agreed_check at each change except in work_join and
+// work_offers; it goes through the markers that wait.  They call
+// work_pool_check in work_release.  Whenever buffers are taken or freed they
+// check the newest span.
 const char *work_check(const struct work *w);
 const char *work_agreed_check(const struct work_agreed *a);
 const char *work_pool_check(const struct work_pool *pool);

@@ -359,7 +359,7 @@ static enum metric find_metric(const char *name)
 
 // ---- numbers ----
 
-// Every metric that is a number, CPU times in ns.
+// Every metric that is a number.  Times are in ns.
 struct numbers {
 	uint64_t of[METRIC_COUNT];
 };

@@ -3,8 +3,8 @@
 // Go: metrics.go (runtime), runtime/metrics.
 //
 // One table, sorted by name, describes every metric.  The caller takes the
-// snapshot, which may wait.  This module is arithmetic only: no allocation, no
-// lock, no look at the heap.
+// snapshot, and may have to wait for that.  This module is arithmetic only: no
+// allocation, no lock, no look at the heap.
 #ifndef GC_STATS_METRICS_H
 #define GC_STATS_METRICS_H
 
@@ -19,8 +19,8 @@ size_t metrics_count(void);
 // there is none.  Any thread may call it.
 bool metrics_describe(size_t i, rt_metric_desc *d);
 
-// metrics_fill fills n samples as rt_metrics_read says; s and samples must not
-// be null.  Any thread may call it.
+// metrics_fill fills n samples as rt_metrics_read says.  s must not be NULL;
+// samples may be NULL only if n is 0.  Any thread may call it.
 void metrics_fill(const struct snapshot *s, rt_metric_sample *samples,
 		  size_t n);
 

@@ -23,8 +23,8 @@ void mstats_set_double_check(int mode);
 // call it.
 void mstats_read_live(rt_memstats *m);
 
-// mstats_read_gc writes the pauses as rt_read_gcstats says and returns how
-// many words these are.
+// mstats_read_gc writes the pauses, and three more words, as rt_read_gcstats
+// says.  Returns the number of words that it has written.
 size_t mstats_read_gc(uint64_t *buf);
 
 #endif

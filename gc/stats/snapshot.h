@@ -44,7 +44,7 @@ struct snapshot {
 
 	uint64_t max_mappings; // number
 	uint64_t heap_goal;    // UINT64_MAX: off
-	uint64_t heap_used;    // of it
+	uint64_t heap_used;    // what counts towards the goal
 	uint64_t phase;	       // enum cycle_phase
 	uint64_t heap_marked;  // found alive by the last collection
 	int gc_percent;	       // -1: off

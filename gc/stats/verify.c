@@ -33,11 +33,12 @@ struct sums {
 	uint64_t heap_pages;
 	uint64_t stack_pages;
 	uint64_t work_pages;
-	uint64_t partial;		 // swept, with a free slot
+	uint64_t partial;		 // swept, not queued, with a free slot
 	uint64_t small[SIZECLASS_COUNT]; // objects
 	uint64_t large;
 	uint64_t large_bytes;
-	// What Ps keep: free pages that are marked allocated, and spans.
+	// What Ps keep: free pages that are marked allocated, and span records.
+	// Then the bytes of the mcaches.
 	uint64_t cached_free;
 	uint64_t cached_scavenged;
 	uint64_t cached_spans;
@@ -174,8 +175,8 @@ static uint64_t verify_span(struct rt_verify *v, const struct mspan *s,
 	return s->npages;
 }
 
-// verify_free_page checks that a page outside every span has no bit and no
-// class.
+// verify_free_page checks that a page outside every span has no bit, and no
+// pageword unless the page is protected.
 static void verify_free_page(struct rt_verify *v, uint64_t page)
 {
 	const struct linewords *lines = arena_lines(page);
@@ -280,15 +281,20 @@ static void verify_caches(struct rt_verify *v, struct sums *sums)
 //     right to stop the world, which the stopper has.
 //   - Such a thread may also set handlers and the mode of double checks, which
 //     no check reads.
-//   - A thread that starts helpers is blocked meanwhile.  It writes
-//     workers.running, an atomic, and the records of the helpers.
+//   - A thread that makes or ends helpers is blocked meanwhile.  It writes
+//     atomics of struct workers, and the records of the helpers.  A helper that
+//     begins or ends changes crew_calls.size, an atomic.
+//   - A thread that reads the limit of processor time is blocked.  It writes
+//     workers.cpus and pacer.processors, both atomic.
+//   - A thread that waits for the end of a sweep is blocked.  It writes
+//     swept.sleepers, an atomic.
 //   - A helper that comes late to marking or sweeping finds nothing to do.  It
 //     writes sweep.active, an atomic, and its own record.
 //   - A helper, or a thread that is blocked in worker_advise, may provide huge
 //     pages at any time, under hugepages.lock.
-//   - A thread that makes the scavenger, and the scavenger itself between its
-//     turns, are blocked.  They write atomics and notes of struct scavenger.
-//     The maker also writes its other fields, which no check reads.
+//   - A thread that makes or ends the scavenger, and the scavenger itself
+//     between its turns, are blocked.  They write atomics and notes of struct
+//     scavenger.  The maker also writes its other fields, which no check reads.
 //
 // Records of collections and of stops are written with the right to stop the
 // world, which the stopper has.  A thread that takes notices is not stopped

@@ -12,14 +12,14 @@
 #include "runtime/spans/mcache.h"
 
 // verify_heap counts the contradictions and describes the first one in words.
-// The world must be stopped, and every mcache flushed.
+// The world must be stopped, all swept, and every mcache flushed.
 void verify_heap(struct rt_verify *v);
 
 // verify_walk calls fn for every living object of a kind, in ascending order of
 // address, until fn returns RT_WALK_STOP.  kind is a number that the host
 // knows; a negative one means every kind.  verify_count returns the number of
 // these objects, and of the dead ones of the kind that are not freed yet.  The
-// world must be stopped, and every mcache flushed.
+// world must be stopped, all swept, and every mcache flushed.
 void verify_walk(int kind, rt_walk_fn *fn, void *arg);
 uint64_t verify_count(int kind);
 

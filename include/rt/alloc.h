@@ -50,8 +50,9 @@ extern "C" {
 enum { RT_RUN_CLASSES = 33, RT_INLINE_MAX = 1024, RT_NOSCAN_MIN = 6 };
 
 /*
- * The first rows of a thread's table of runs: rt_alloc_noscan_uninit, whose
- * runs are not cleared, RT_NOSCAN, and RT_WORDS.
+ * The rows of a thread's table of runs, for rt_alloc_noscan_uninit (whose runs
+ * are not cleared), for RT_NOSCAN, and for RT_WORDS.  RT_ROWS is the number of
+ * rows, and RT_ROW_RUNS the number of runs in them.
  */
 enum {
 	RT_ROW_UNINIT = 0,
@@ -241,10 +242,12 @@ rt_alloc_of_(rt_thread *t, int kind, size_t n)
  * The following holds for every function that allocates objects.
  *
  * The result is n bytes of zeros (but see rt_alloc_noscan_uninit), aligned to
- * 16 bytes (with rt_config.align8, perhaps to 8).  An object that is smaller
- * than 16 bytes and has no pointers is aligned to the largest power of two, at
- * most 8, that divides n.  An object has no header beside its n bytes.  The
- * object belongs to the collector; a host must not pass it to free.
+ * 16 bytes.  There are three exceptions.  With rt_config.align8 it may be
+ * aligned to 8.  The same holds for 17 to 24 bytes of a kind from
+ * RT_KIND_ALIGN8_FIRST on, or of a type with align 8.  An object that is
+ * smaller than 16 bytes and has no pointers is aligned to the largest power of
+ * two, at most 8, that divides n.  An object has no header beside its n bytes.
+ * The object belongs to the collector; a host must not pass it to free.
  *
  * Returns NULL if there is no memory even after a collection and a call of the
  * host's handler (rt_set_oom_handler).  That collection begins after the
@@ -335,8 +338,8 @@ RT_API void *rt_alloc_kind_in(rt_thread *t, int kind, size_t n);
  *   callback, or a format other than RT_FORMAT_PLAIN, which bits cannot
  *   describe;
  * - the size is beyond SIZE_MAX;
- * - count is above 1 in an array of a type with references whose size is not a
- *   multiple of 8;
+ * - count is 0 or above 1 in an array of a type with references whose size is
+ *   not a multiple of 8;
  * - the system refuses address space for the bits when a heap first needs them.
  *   The handler is not called, and a later call tries again.
  */

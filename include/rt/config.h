@@ -133,18 +133,20 @@ typedef struct rt_config {
 	/*
 	 * The most helper threads that the library may make, -1 to 4096.  It
 	 * never makes more than max_procs - 1, nor more than cgroup allows.
-	 * They mark and sweep beside the thread that collects, and sleep
-	 * otherwise.  After the first collection that had use for them, the
-	 * thread that ran it makes them.  They have its scheduling and
-	 * priority, even when another thread collects later, but the processors
-	 * that the caller of rt_init had, or those of gc_affinity.  They tell
-	 * the host that they begin (gc_thread_start).  They block all signals
-	 * except those that report a fault of the thread itself (SIGSEGV,
-	 * SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS), which the host's handler
-	 * gets.  They end in rt_fini; the child of a fork makes its own.  0:
-	 * the library makes no thread, not even the background thread.  Default
-	 * -1: max_procs - 1.  If max_procs or cgroup leaves no helper, the
-	 * background thread is made all the same.
+	 * They mark and sweep beside the thread that collects, provide huge
+	 * pages (huge_pages), and sleep otherwise.  The first thread of the
+	 * host that runs a collection with use for them makes them after that
+	 * collection.  (The background thread makes none.)  They have the
+	 * scheduling and priority of that thread of the host, even when another
+	 * thread collects later, but the processors that the caller of rt_init
+	 * had, or those of gc_affinity.  They tell the host that they begin
+	 * (gc_thread_start).  They block all signals except those that report a
+	 * fault of the thread itself (SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP,
+	 * SIGSYS), which the host's handler gets.  They end in rt_fini; the
+	 * child of a fork makes its own.  0: the library makes no thread, not
+	 * even the background thread.  Default -1: max_procs - 1.  If max_procs
+	 * or cgroup leaves no helper, the background thread is made all the
+	 * same.
 	 */
 	int gc_threads;
 
@@ -174,13 +176,15 @@ typedef struct rt_config {
 	uint8_t past_end;
 
 	/*
-	 * 1: every request gets the size class that Go's runtime gives it.  So
-	 * requests of up to 8 bytes, and of 17 to 24, are aligned to 8 only,
-	 * and all requests below 16 bytes without pointers are combined.  No
-	 * allocation is inline.  0: every object is aligned to 16, except those
-	 * that are smaller than 16 bytes and have no pointers, and those of 17
-	 * to 24 bytes of kinds from RT_KIND_ALIGN8_FIRST on or of types with
-	 * align 8.  Default 0.
+	 * 1: every request gets the size class that Go's runtime gives it, with
+	 * two exceptions: an object of at most 8 bytes of a kind with
+	 * RT_KIND_DROP takes 16, and an uncollectable object gets the class
+	 * that it has with align8 0.  So all other requests of up to 8 bytes,
+	 * and of 17 to 24, are aligned to 8 only, and those of RT_NOSCAN below
+	 * 16 bytes are combined.  No allocation is inline.  0: every object is
+	 * aligned to 16, except those that are smaller than 16 bytes and have
+	 * no pointers, and those of 17 to 24 bytes of kinds from
+	 * RT_KIND_ALIGN8_FIRST on or of types with align 8.  Default 0.
 	 */
 	uint8_t align8;
 
@@ -274,10 +278,10 @@ typedef struct rt_config {
 	 * its pages are used again.  rt_size of a guarded object is the size
 	 * requested.
 	 *
-	 * A guard counts in heap_inuse and heap_sys, not in heap_alloc.
-	 * Objects get no guard while there are 16384 guards, or while the
-	 * system refuses memory or mappings for one.  No pages are brought in
-	 * ahead of use (populate).
+	 * A guard counts in heap_inuse and heap_sys, not in heap_alloc.  An
+	 * object gets no guard if its align is above 16 (rt_alloc_aligned),
+	 * while there are 16384 guards, or while the system refuses memory or
+	 * mappings for one.  No pages are brought in ahead of use (populate).
 	 */
 	uint8_t guard_large;
 
@@ -317,8 +321,9 @@ typedef struct rt_config {
 	 * each marking one thread looks at all aligned words of every marked
 	 * object whose references a callback or a type tells.  A word is
 	 * reported if it leads to another object, and the object told no
-	 * reference to that one.  The word may lead there as an address, in the
-	 * format of the type, or in stack_format.
+	 * reference to that one.  The word may lead there as an address, as a
+	 * header (RT_LAYOUT_HEADER), in the format of the type, or in
+	 * stack_format.
 	 *
 	 * A report is one line.  It names the object by its kind, type and
 	 * description (rt_describe_fn), and the offset of the word.  It names
@@ -364,11 +369,12 @@ typedef struct rt_config {
 	 * release pages for the memory limit counts as well, and beyond the
 	 * bound they release none.  100: no bound.  Default 50.
 	 *
-	 * The bound is a bucket that CPU time of collections fills, and that of
-	 * the program drains.  It holds a second for each processor.  While it
-	 * is full, they wait, as above.  The processors are max_procs, those
-	 * that the caller of rt_init may use, or the limit of the control
-	 * groups once that was read (cgroup), whichever are fewest.
+	 * The bound is a bucket.  The CPU time of all collections fills it, and
+	 * that of the program drains it.  It holds a second for each processor.
+	 * While it is full, collections for a limit wait, as above.  The
+	 * processors are max_procs, those that the caller of rt_init may use,
+	 * or the limit of the control groups once that was read (cgroup),
+	 * whichever are fewest.
 	 */
 	uint8_t gc_cpu_limit;
 
@@ -400,8 +406,9 @@ typedef struct rt_config {
 	 * 1: each collection writes a line to stderr when the threads run
 	 * again; doc/operating.md explains it.  A line that stderr does not
 	 * take at once is dropped; the metric /gc/trace/dropped:lines counts
-	 * them.  2: it also writes what it has marked, a line for each size
-	 * class; to count that makes the stop longer.  0: none.  Default 0.
+	 * them.  2: it also writes what it has found alive: a line with the
+	 * sums, and one for each size class with living objects.  To count that
+	 * makes the stop longer.  0: none.  Default 0.
 	 */
 	uint8_t gctrace;
 
@@ -416,25 +423,26 @@ typedef struct rt_config {
 	 * a new memory limit or heap goal, or 4 MiB freed by rt_free,
 	 * destructors and the like, it looks again.  If the system refuses
 	 * eight releases in a row, as for locked memory, it stops, and tries
-	 * again after any of these.  A thread that polls may have to wait for
-	 * it as in rt_free_os_memory, and a stop may have to wait for one step
-	 * of at most 2 MiB.  0: pages are released only for the memory limit,
-	 * and in rt_free_os_memory; idle_s has no effect.  Default 1.
+	 * again after any of these.  A thread that needs pages may have to wait
+	 * for it as in rt_free_os_memory, and a stop may have to wait for one
+	 * step of at most 2 MiB.  0: pages are released only for the memory
+	 * limit, and in rt_free_os_memory; idle_s has no effect.  Default 1.
 	 */
 	uint8_t scavenge;
 
 	/*
 	 * Seconds after which the host counts as idle, 0 to 255.  It is idle if
-	 * in that time it has not collected, and its objects have grown or
-	 * shrunk by at most 1 percent of the heap goal.  What it allocates and
-	 * frees by hand in that time does not count.  Then the background
-	 * thread releases all free pages, with 5 percent of processor time,
-	 * including those that threads in blocking regions have set aside.  A
-	 * thread that leaves its region meanwhile may wait for some
-	 * microseconds.  Allocations without a collection may be noticed only
-	 * when that time is over; then it begins again.  0: the host never
-	 * counts as idle.  idle_s has no effect while scavenge or gc_threads is
-	 * 0.  Default 5.
+	 * in that time it has neither collected nor set the percentage, the
+	 * least goal or a limit (rt/gc.h), and its objects have grown or shrunk
+	 * by at most 1 percent of the heap goal.  What it allocates and frees
+	 * by hand in that time does not count.  Then the background thread
+	 * releases all free pages, with 5 percent of processor time, including
+	 * those that threads in blocking regions have set aside.  A thread that
+	 * leaves its region meanwhile may wait for some microseconds.
+	 * Allocations without a collection may be noticed only when that time
+	 * is over; then the time begins again.  0: the host never counts as
+	 * idle.  idle_s has no effect while scavenge or gc_threads is 0.
+	 * Default 5.
 	 */
 	uint8_t idle_s;
 
@@ -490,8 +498,9 @@ typedef struct rt_config {
 	 * gc_percent is below 0, nor while the system refuses the clock, and
 	 * time in which the machine was suspended does not count.  The thread
 	 * is made, if not before, when 4 MiB first count for the goal, even if
-	 * scavenge is 0.  A smaller heap has no such collections, nor has
-	 * one with gc_threads 0.
+	 * scavenge is 0.  A heap that was never so large has such collections
+	 * only if the thread was made for something else.  With gc_threads 0
+	 * there are none.
 	 *
 	 * The stop waits until each attached thread polls or is in a blocking
 	 * region, and the other threads wait for it, as in any collection.
@@ -613,7 +622,8 @@ RT_API void rt_config_init_sized(rt_config *c, size_t size);
  * or setgid reads nothing.
  *
  * Returns 0, or RT_EINVAL if something was ignored.  Also returns RT_EINVAL,
- * and reads nothing, if c is null or was not initialised.
+ * and reads nothing, if c is null or was not initialised, or if a field is set
+ * that this library does not know.
  *
  * Any thread, at any time, even before rt_init and in its own stop, but not
  * while another thread changes the environment.  Does not block.

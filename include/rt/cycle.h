@@ -81,12 +81,12 @@ typedef struct rt_cycle {
 
 	/* CPU time.  mark_cpu_ns is that of the thread that collected and of
 	 * helpers.  sweep_cpu_ns is only that of the thread that collected, in
-	 * the stop (rt_config.sweep); what is swept after the stop is in the
-	 * record of the next collection (swept_assist_cpu_ns).  If heap_start
-	 * is below 1 MiB, no clock is read for these two, and that thread
-	 * counts with its wall time.  process_cpu_ns is that of the whole
-	 * process during the stop, including helpers and threads inside
-	 * blocking regions. */
+	 * the stop (rt_config.sweep).  If heap_start is below 1 MiB, no clock
+	 * is read for these two, and that thread counts with its wall time.
+	 * What is swept after the stop is in the record of the next collection
+	 * (swept_background_cpu_ns, swept_assist_cpu_ns).  process_cpu_ns is
+	 * that of the whole process during the stop, including helpers and
+	 * threads inside blocking regions. */
 	uint64_t stopping_cpu_ns; /* as in rt_stop_times */
 	uint64_t mark_cpu_ns;
 	uint64_t sweep_cpu_ns;
@@ -216,9 +216,8 @@ typedef struct rt_cycle {
 	 *   before    what is kept of the goal before while the heap still has
 	 *             the pages of what died; 0: nothing
 	 *   limit     what the memory limit and the hard limit leave
-	 * UINT64_MAX: there is no such term.  The first three are so if
-	 * rt_set_gc_percent has turned collections off, the last if there is no
-	 * limit. */
+	 * UINT64_MAX: there is no such term.  The first three are so while
+	 * gc_percent is below 0, the last if there is no limit. */
 	uint64_t goal_percent;
 	uint64_t goal_headroom;
 	uint64_t goal_minimum;

@@ -15,8 +15,9 @@ extern "C" {
 /*
  * A collection finds which objects of kinds with RT_KIND_DROP are dead.  From
  * then on each is ready to be dropped, and its memory stays as it is.  No
- * destructor runs in an allocation, in a collection or in a stop.  The mode
- * says where they run:
+ * destructor runs in an allocation, in a collection or in a stop.  rt_drop_now
+ * runs the destructors of the objects that it drops.  The mode says where all
+ * others run:
  *
  *   RT_FINALIZE_MANUAL  in rt_run_finalizers;
  *   RT_FINALIZE_POLL    in rt_run_finalizers and in rt_safepoint.  Since
@@ -25,8 +26,9 @@ extern "C" {
  *                       requested, so a thread that only calls rt_poll may
  *                       never run any.
  *
- * There is one exception: if an out-of-memory handler calls rt_run_finalizers,
- * they run inside an allocation.
+ * There is one exception: if the out-of-memory handler or the warn handler is
+ * called in an allocation and runs destructors, for example by
+ * rt_run_finalizers, they run inside that allocation.
  *
  * Only one thread at a time runs destructors, and never one inside another.
  *

@@ -20,10 +20,10 @@ extern "C" {
 /*
  * rt_alloc_uncollectable allocates an object that is a root, with all that it
  * reaches, until rt_free.  kind must be RT_NOSCAN or RT_WORDS; rt_kind_of
- * returns it for the object.  There is no table of such objects.  So a
- * collection that has any looks at every page for them, and marks each as any
- * other object.  For values in a format, a host must use its own memory and
- * rt_roots_add_values.
+ * returns it for the object.  There is no table of such objects.  So once a
+ * heap has had one, each collection looks at every page for them, and marks
+ * each of them as any other object.  For values in a format, a host must use
+ * its own memory and rt_roots_add_values.
  *
  * The object is n bytes of zeros, aligned to 16 bytes.  Returns NULL if kind is
  * neither of the two, and where rt_alloc_kind does.  What it returns for n = 0
@@ -82,13 +82,13 @@ RT_API int rt_free(void *p);
  * beyond the old rt_size are zero; the others are as the host left them.
  *
  * An object of up to 32760 bytes stays in place if the new size has the same
- * size class.  A larger one that shrinks frees whole pages, and one that grows
- * takes the pages behind it if they are free.  Otherwise the object moves: its
- * contents are copied, and p is freed as by rt_free.  A guarded object moves
- * unless n is its size.  An RT_NOSCAN object of 16 bytes (rt_size), which other
- * requests may share, always moves.  An uncollectable object stays
- * uncollectable.  An object of rt_alloc_aligned that moves is aligned to 16
- * bytes at most.
+ * size class.  A larger one whose new size is above 32760 bytes as well frees
+ * whole pages, or takes the pages behind it if they are free.  Otherwise the
+ * object moves: its contents are copied, and p is freed as by rt_free.  A
+ * guarded object moves unless n is its size.  An RT_NOSCAN object of 16 bytes
+ * (rt_size), which other requests may share, always moves.  An uncollectable
+ * object stays uncollectable.  An object of rt_alloc_aligned that moves is
+ * aligned to 16 bytes at most.
  *
  * p must be what an allocation returned, and kind the object's kind
  * (rt_kind_of).  On a thread with exact roots a root or a frame must hold p
@@ -109,9 +109,10 @@ RT_API int rt_free(void *p);
  * and those that it loses count as freed.  Neither counts in mallocs or frees.
  *
  * Attached threads, outside a blocking region.  Collects, blocks and polls,
- * unless the object shrinks or keeps its size class.  Even an object that stays
- * where it was may have grown only after a collection, and after a call of the
- * out-of-memory handler.
+ * unless the object stays in place, as said above, and takes no pages.  So a
+ * call that shrinks an object may do all three, because the object may have to
+ * move.  Even an object that stays where it was may have changed its size only
+ * after a collection, and after a call of the out-of-memory handler.
  */
 RT_API void *rt_realloc(int kind, void *p, size_t n);
 
@@ -123,9 +124,9 @@ RT_API void *rt_realloc(int kind, void *p, size_t n);
  * memory, there is no room behind it, or the hard limit is reached), RT_EINVAL
  * (n is 0, p is not the beginning of an object, or the object is typed or was
  * freed before), RT_ESTATE (inside a blocking region; no heap), RT_EPERM (not
- * attached), RT_EBUSY (own stop).  Shrinking always succeeds, unless the object
- * may share its memory.  It is noticed that an object was freed before where
- * rt_free would notice it.
+ * attached), RT_EBUSY (own stop).  Shrinking never fails with RT_ENOMEM, unless
+ * the object may share its memory.  It is noticed that an object was freed
+ * before where rt_free would notice it.
  *
  * Attached threads, outside a blocking region and not in their own stop.  Does
  * not collect, block or poll.  But it may clear memory that was used before,

@@ -169,9 +169,10 @@ RT_API int rt_set_heap_max(size_t bytes, size_t *old);
  * the whole sum as alive, so a large sum raises the goal as live objects do.
  *
  * A collection does not change the sum.  When the host frees such memory, it
- * must subtract what it added.  The goal falls at once, as if the last
- * collection had found that memory dead.  While gc_percent is below 0 and there
- * is neither a memory limit nor a hard limit, the sum causes no collection.
+ * must subtract what it added.  If the last collection counted that memory, the
+ * goal falls at once, as if the collection had found it dead.  While gc_percent
+ * is below 0 and there is neither a memory limit nor a hard limit, the sum
+ * causes no collection.
  *
  * next_gc of rt_memstats and the metric /gc/heap/goal:bytes include the sum;
  * the other fields of rt_memstats do not.  Nor do the memory limit and the hard
@@ -242,9 +243,9 @@ RT_API int rt_free_os_memory(void);
  * collection does not find the memory.
  *
  * If dead objects wait for their destructors, the handler may call
- * rt_run_finalizers with max 0, and return 1 if that ran any.  Only there do
- * destructors run inside an allocation.  rt/final.h says what the handler may
- * do if none ran, because another thread may be running them.
+ * rt_run_finalizers with max 0, and return 1 if that ran any.  Then destructors
+ * run inside an allocation.  rt/final.h says what the handler may do if none
+ * ran, because another thread may be running them.
  *
  * Several threads may run the handler at once, so a lock of the host's must
  * protect what it frees, and no thread may hold that lock while it polls.
@@ -285,8 +286,8 @@ RT_API int rt_set_oom_handler(rt_oom_fn *fn, void *arg);
  *   of heap_idle until all is swept);
  * - once in the life of a heap, that many dead objects wait for their
  *   destructors (rt_finalizers_ready);
- * - what the system refused, when a function returns RT_ENOTSUP (that result;
- *   only the text has the errno);
+ * - what the system refused, when rt_init or a function that attaches a thread
+ *   returns RT_ENOTSUP (that result; only the text says more);
  * - what rt_config.tracecheck finds, one line in each call (there is only the
  *   text).
  *

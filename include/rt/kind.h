@@ -34,10 +34,11 @@ extern "C" {
  * kind, because in a kind with RT_KIND_DROP each dead object waits until the
  * host has run the destructors.
  *
- * The number of a kind also says how its objects are aligned.  All are aligned
- * to 16 bytes (rt_config.align8 changes that), with one exception: in kinds
- * from RT_KIND_ALIGN8_FIRST on, an object of 17 to 24 bytes takes 24 bytes and
- * is aligned to 8.
+ * The number of a kind also says how its objects are aligned.  Those of 16
+ * bytes or more are aligned to 16 (rt_config.align8 changes that), with one
+ * exception: in kinds from RT_KIND_ALIGN8_FIRST on, and for types with align 8,
+ * an object of 17 to 24 bytes takes 24 bytes and is aligned to 8.  Smaller
+ * objects are aligned to 16 as well, except those of RT_NOSCAN (rt/alloc.h).
  */
 enum rt_kind {
 	RT_NOSCAN = 0,
@@ -57,9 +58,10 @@ enum rt_kind {
  *  - It is called with the world stopped, by the thread that collects or by a
  *    thread of the library.  So it must not use a thread-local variable of the
  *    host.  A thread of the library has a stack of 256 KiB, which holds the
- *    program's thread-local variables as well.  A callback may use 128 KiB of
- *    it.  On a thread of the host it may use what the host has provided beyond
- *    the 16 KiB that the library may need (rt_thread_attach).
+ *    program's thread-local variables as well, or one of the default size if
+ *    these leave no room.  A callback may use 128 KiB of it.  On a thread of
+ *    the host it may use what the host has provided beyond the 16 KiB that the
+ *    library may need (rt_thread_attach).
  *  - Several threads may call it at the same time, even for the same object.
  *    It may be called more than once for one object in one collection, and
  *    outside of marking as well (rt_config.checkmark, tracecheck).  So it must
@@ -103,9 +105,9 @@ typedef size_t rt_describe_fn(const void *obj, size_t size, char *buf, size_t n,
  * A drop callback, or destructor, ends what a dead object owns outside the
  * heap, for example a file.  It is called once for each dead object of a kind
  * with RT_KIND_DROP.  rt/final.h says when: with the world running, and never
- * inside another destructor.  It is called inside an allocation only if the
- * host's out-of-memory handler calls rt_run_finalizers.  size is the rt_size
- * that the object had when it was alive.
+ * inside another destructor.  It is called inside an allocation only if a
+ * handler that the allocation calls runs destructors.  size is the rt_size that
+ * the object had when it was alive.
  *
  *  - The whole memory of the object is still there.  If the object died before
  *    the host had filled it, the rest is zero.
@@ -181,8 +183,7 @@ typedef struct rt_type {
 	void *arg;		  /* for these three; a callback of the kind
 				     gets the arg of the kind */
 	const char *name;	  /* for reports; may be NULL */
-	uint32_t align; /* of objects, 8 or 16; 0: 16.  Only rt_alloc_typed
-			   reads it */
+	uint32_t align; /* of objects of rt_alloc_typed, 8 or 16; 0: 16 */
 	uint32_t spare; /* 0 */
 } rt_type;
 

@@ -198,6 +198,7 @@ RT_API int rt_read_memstats(rt_memstats *m);
  * - Objects that a thread has allocated from the spans that it caches now, at
  *   most one span for each size class and kind, do not count yet.
  * - Small objects that were combined meanwhile do not count yet either.
+ * - Small objects that rt_free has freed may still count (rt/free.h).
  * - Stacks that threads keep for the next rt_stack_alloc count in stack_inuse.
  * - With rt_config.sweep above 0, objects that the last collection found dead
  *   may still count, their pages in heap_inuse, and next_gc may be less than it

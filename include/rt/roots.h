@@ -218,9 +218,10 @@ RT_API int rt_roots_static(int on);
  * must take the pointer out of it first.  A host must read the word by
  * rt_handle_get, and must not write the field.
  *
- * There can be one handle for each 64 bytes of rt_config.max_heap.  Memory of
- * handles that were freed is used again.  Where all handles that lie together
- * were freed, their memory is released, except for 1 MiB in all.
+ * There can be one handle for each 64 bytes of the heap's address space
+ * (rt_config.max_heap).  Memory of handles that were freed is used again.
+ * Where all handles that lie together were freed, their memory is released,
+ * except for 1 MiB in all.
  */
 typedef struct rt_handle {
 	void *obj;

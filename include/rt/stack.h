@@ -34,8 +34,7 @@ extern "C" {
  *    No word of the stack is scanned if *sp is hi and the stack grows down, or
  *    if it is lo and the stack grows up.  But its registers (regs_lo) and its
  *    frames (frames) are read all the same.  So when a fiber has ended, the
- *    host should unregister its stack.  (With RT_STACK_THREAD, hi counts as
- *    outside, so all of the stack is scanned then.)
+ *    host should unregister its stack.
  *  - Only aligned words of 8 bytes are scanned, but lo, hi and *sp may have any
  *    alignment.  On a stack that grows down, the words that lo and *sp point
  *    into are scanned as a whole, and hi is rounded down.  On a stack that
@@ -67,10 +66,11 @@ extern "C" {
  *
  * If a thread runs on a stack that is not known, that stack is scanned from the
  * stack pointer to the end of its mapping.  The library finds this end in
- * /proc/self/maps; without /proc it is the first page that cannot be read.  The
- * stack that the thread attached with is then scanned whole.  The warn handler
- * is told once for each thread.  Each such collection reads that file, and asks
- * the system about every page of the attached stack.
+ * /proc/self/maps; without /proc it is the first page that cannot be read.
+ * Unless the stack that the thread attached with is registered
+ * (RT_STACK_THREAD), it is then scanned whole, and the system is asked about
+ * every page of it.  The warn handler is told once for each thread.  Each such
+ * collection reads that file.
  *
  * While a thread with RT_THREAD_EXACT runs on a stack, that stack is not
  * scanned, even if it is registered.  But a registered stack that it has left
@@ -246,8 +246,8 @@ RT_API int rt_stack_move(rt_stack *s, void *lo, void *hi);
  * part in use, the registers and the frames.  It is for trace callbacks and
  * root callbacks.  It does nothing if s is null, if a thread runs on the stack,
  * or if the stack lacks RT_STACK_OWNED.  In the last two cases the stack is
- * scanned anyway.  In one collection a stack is scanned once, however often it
- * is told.
+ * scanned without this call, unless a thread with RT_THREAD_EXACT runs on it.
+ * In one collection a stack is scanned once, however often it is told.
  *
  * The rules of rt/trace.h hold for it.  Does not block or poll.
  */

@@ -30,11 +30,11 @@ struct rt_frame;
  * has no runs.
  */
 struct rt_thread {
-	/* 1: the thread is inside the library, or in the inline sequence,
-	 * and must not be stopped here.  Only the thread itself writes it. */
+	/* 1: the thread is in the inline sequence of rt/alloc.h, and no signal
+	 * may stop it there.  Only the thread itself writes it. */
 	uint8_t nostop;
 	/* 1: a stop waits for this thread.  Other threads write it,
-	 * atomically; the thread reads it where it enters the library. */
+	 * atomically; the thread reads it where it polls. */
 	uint8_t pending;
 	/* 1: RT_STORE records the old value.  It is written while the thread
 	 * is stopped. */
@@ -116,12 +116,12 @@ RT_API int rt_thread_attach(unsigned flags);
 
 /*
  * rt_thread_attach_stack is rt_thread_attach for a thread that runs on a stack
- * that the system does not know, [lo, hi).  All of it is scanned.  Do not pass
- * the whole area of a thread that pthread_create made, because the C library
- * keeps the thread's thread-local variables at the upper end.  The stack must
- * stay readable until the thread detaches.  If the host protects a page later,
- * nothing at or below that page is scanned while the thread runs on another
- * stack.  The call asks the system about each page.
+ * that the system does not know, [lo, hi).  It is scanned from the stack
+ * pointer up to hi.  Do not pass the whole area of a thread that pthread_create
+ * made, because the C library keeps the thread's thread-local variables at the
+ * upper end.  The stack must stay readable until the thread detaches.  If the
+ * host protects a page later, nothing at or below that page is scanned while
+ * the thread runs on another stack.  The call asks the system about each page.
  *
  * Also returns RT_EINVAL if lo or hi is null, if lo is not below hi, or if the
  * caller's frame is not between them.  Without RT_THREAD_EXACT it also returns
@@ -228,8 +228,8 @@ RT_API void *rt_call_blocking(void *(*fn)(void *), void *arg);
  * rt_safepoint stops the thread here if a stop is requested.  A loop of an
  * attached thread outside a blocking region must poll every few microseconds:
  * it calls rt_safepoint, rt_poll or another function that polls.  Allocation is
- * enough only if the loop allocates much (rt/alloc.h).  rt_safepoint costs two
- * tests if no stop is requested.
+ * enough only if the loop allocates much (rt/alloc.h).  If no stop is
+ * requested, rt_safepoint costs a call and a few tests.
  *
  * If there is no background thread (gc_threads 0, or the system refuses one),
  * and something is left to sweep (rt_config.sweep), each call also sweeps one

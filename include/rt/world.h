@@ -39,8 +39,9 @@ typedef struct rt_stop_times {
 	uint64_t stopped_ns;
 	/* stopping_ns + stopped_ns; the metrics /sched/pauses/total/... */
 	uint64_t total_ns;
-	/* Sum over threads of the time that each was stopped before the last
-	 * one. */
+	/* Sum, over the threads that ran at the request, of the time that each
+	 * was stopped before the last one.  The stopper, if it is attached and
+	 * outside a blocking region, counts with stopping_ns. */
 	uint64_t stopping_cpu_ns;
 	uint32_t nthreads; /* threads that were attached then */
 	/* Number of the thread that was stopped last.  If no other thread had
@@ -217,10 +218,11 @@ struct rt_verify {
 
 /*
  * rt_heap_verify checks every structure of the heap against every other, and
- * fills *out.  It changes nothing in the heap.  It continues after a
- * contradiction, counts all of them, and describes the first one.  A
- * contradiction means that host code has written outside its objects, or that
- * the library has a bug.
+ * fills *out.  Before that it sweeps what is left to sweep (rt_config.sweep)
+ * and flushes the caches of threads.  It changes nothing else in the heap.  It
+ * continues after a contradiction, counts all of them, and describes the first
+ * one.  A contradiction means that host code has written outside its objects,
+ * or that the library has a bug.
  *
  * Returns 0, whether or not out->errors is 0, or RT_EINVAL (out is null),
  * RT_EPERM (not attached), RT_EBUSY (inside a callback of a collection),

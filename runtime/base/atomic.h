@@ -4,8 +4,8 @@
 // the suffix says the order, and there is no default order.
 //
 //   relaxed  counters that no thread orders by
-//   acquire  a load that follows what a release published
-//   release  a store (or add) that publishes
+//   acquire  a load (or exchange) that follows what a release published
+//   release  a store (or add, or exchange) that publishes
 //   seqcst   one total order with every other seqcst operation
 //
 // AO's _full forms are not enough for seqcst: AO_compare_and_swap_full is

@@ -24,7 +24,8 @@
 #endif
 #define RT_INLINE static inline __attribute__((always_inline))
 
-// Counters that different threads write are on different cache lines.
+// RT_CACHE_ALIGNED puts a field at the start of a cache line, to keep what one
+// thread writes often apart from what others use.
 enum { RT_CACHE_LINE = 64 };
 #define RT_CACHE_ALIGNED __attribute__((aligned(64)))
 
@@ -36,7 +37,9 @@ enum { RT_CACHE_LINE = 64 };
 #define RT_GLOBAL extern __attribute__((visibility("hidden")))
 
 // Conservative scanning reads words that were written without atomics, or
-// that a sanitizer has poisoned.  Only functions that scan carry this.
+// that a sanitizer has poisoned.  Functions that scan carry this, and few
+// others: they copy memory that is shared, or need their frame on the real
+// stack.
 #define RT_NO_SANITIZE                                                         \
 	__attribute__((no_sanitize("address"), no_sanitize("thread"),          \
 		       no_sanitize("undefined")))

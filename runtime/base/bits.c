@@ -2,8 +2,9 @@
 #include "runtime/base/bits.h"
 
 // ranges returns a word whose bit i is set if bits i .. i+n-1 of c are all set.
-// After each step, bit i of c is set if a range of k bits begins there.  k
-// doubles until it would pass n, so there are log2(n) steps instead of n.
+// Before each step, bit i of c is set if a range of k bits begins there.  A
+// step doubles that length, but the last one stops at n.  So there are log2(n)
+// steps, rounded up, instead of n - 1.
 static uint64_t ranges(uint64_t c, unsigned n)
 {
 	unsigned left = n - 1; // bits of a range that are not tested yet

@@ -8,8 +8,9 @@
 // A request of up to SIZECLASS_MAX_REQUEST bytes is small, whatever its kind.
 // Requests skip the classes that are not multiples of 16 (8 and 24), so objects
 // are aligned as C expects.  The exceptions (supply_class) are requests of up
-// to 8 bytes without pointers, requests of 17 to 24 bytes of a kind from
-// KIND_ALIGN8 on, and heaps that are configured with align8.
+// to 8 bytes of KIND_NOSCAN, requests of 17 to 24 bytes of a host's kind from
+// KIND_ALIGN8 on or of a type with alignment 8, and most requests in a heap
+// that is configured with align8.
 #ifndef RUNTIME_BASE_SIZECLASS_H
 #define RUNTIME_BASE_SIZECLASS_H
 
@@ -77,9 +78,10 @@ RT_INLINE unsigned sizeclass_bit_shift(unsigned c)
 }
 
 // sizeclass_bit returns the bit number of the slot that begins at an offset of
-// its span.  It is the number of the first granule that is wholly in the slot.
-// An object of 24 bytes may begin in the middle of a granule, but no other
-// object is in the granule of its bit.
+// its span.  It is the number of the first granule that is wholly in the slot,
+// or in the 8-byte class the number of the slot.  An object of 24 bytes may
+// begin in the middle of a granule, but no other object is in the granule of
+// its bit.
 RT_INLINE unsigned sizeclass_bit(unsigned c, uint64_t offset)
 {
 	return (unsigned)(c == 1

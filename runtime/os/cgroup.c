@@ -77,7 +77,8 @@ static void lower_cpus(struct cgroup *c, struct options_text quota,
 				    ((uint64_t)q % (uint64_t)p != 0));
 }
 
-// Without a limit, version 1 has the largest number of whole pages.
+// If there is no limit, the file of version 1 holds the largest number of whole
+// pages, which is above INT64_MAX / 2.
 static void lower_memory(struct cgroup *c, struct options_text bytes)
 {
 	int64_t n;

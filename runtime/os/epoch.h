@@ -2,7 +2,8 @@
 //
 // Go: mheap.sweepgen, gcphase.
 //
-// The cycle writes it with the world stopped; any thread may read it.
+// The sweepgen is 2 when a heap begins.  After that only the cycle writes it,
+// with the world stopped.  Any thread may read it.
 //
 // It is even and grows by 2 at each flip.  A span whose own sweepgen is
 //   h - 2  needs sweeping

@@ -67,8 +67,8 @@ void fixalloc_free_list(struct fixalloc *f, const struct fixalloc_list *l);
 
 // fixalloc_check returns NULL if all invariants hold, otherwise what does not.
 // The caller must serialise it with all other calls.  At each call that takes
-// or frees an object, debug builds check that object and the fields of f, but
-// do not follow the list.
+// or frees objects, debug builds check the fields of f, and the free object
+// that comes off or to the front of the list, but do not follow the list.
 const char *fixalloc_check(const struct fixalloc *f);
 
 #endif

@@ -1,4 +1,4 @@
-// Byte counters that must not become negative.
+// Changes and checks of the global byte counters.
 #include "runtime/os/gauge.h"
 
 #include <string.h>

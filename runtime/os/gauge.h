@@ -1,8 +1,8 @@
 // gauge.h - global byte counters, each exact by itself.
 //
 // Go: sysMemStat (mstats.go) and the byte counters of gcController
-// (mgcpacer.go).  doc/statistics.md calls the first five heapgauges G and the
-// gauges of mappings S.
+// (mgcpacer.go).  doc/statistics.md marks the first five heapgauges with G, and
+// the gauges that end in _sys with S.
 //
 // A gauge moves only after the system call that it counts has succeeded.
 // The values of several gauges are of one moment only while the world is
@@ -13,15 +13,16 @@
 #include "runtime/base/atomic.h"
 
 struct gauges {
-	// Moved with every 32 KiB allocated; the trigger tests them.
+	// The trigger tests these, except heap_dead.
 	// heap_live counts the bytes of objects that the last collection found
-	// alive, or that were allocated since.  It may be below zero for a
-	// while (mcache_publish_live).
+	// alive, or that were allocated since.  A cache counts its small
+	// objects there in batches of 32 KiB (mcache_publish_live), so
+	// heap_live may be below zero for a while.
 	RT_CACHE_ALIGNED atomic_u64 heap_live;
 	atomic_u64 stack_inuse; // bytes of spans of interpreter stacks
 	atomic_u64 heap_dead;	// bytes of dead objects, not in heap_live
 	atomic_u64 external;	// bytes that objects own outside the heap
-	// Moved with mappings.
+	// Most of these move with mappings.
 	RT_CACHE_ALIGNED atomic_u64 mapped_ready; // bytes mapped and usable
 	atomic_u64 heap_mapped;	 // bytes of the heap's range ever mapped
 	atomic_u64 stacks_sys;	 // bytes mapped for thread stacks: 0
@@ -58,7 +59,8 @@ RT_INLINE uint64_t gauge_load(const atomic_u64 *gauge)
 }
 
 // gauge_check returns NULL if the value of one gauge of g is possible,
-// otherwise what is wrong with it.  Debug builds call it at each move.
+// otherwise what is wrong with it.  In debug builds gauge_add, gauge_add_locked
+// and gauge_adjust call it.
 const char *gauge_check(const struct gauges *g, const atomic_u64 *gauge);
 
 // gauges_check returns NULL if all invariants hold, otherwise what does not.

@@ -44,8 +44,8 @@ void lfstack_push(struct lfstack *s, struct lfnode *node);
 struct lfnode *lfstack_pop(struct lfstack *s); // NULL if it is empty
 
 // lfstack_reset empties the stack and keeps the counter, so a popper that read
-// the head before fails at its exchange.  The world must be stopped: no other
-// thread may change the stack meanwhile.
+// the head before fails at its exchange.  No other thread may change the stack
+// meanwhile: the world must be stopped, or there must be no heap.
 void lfstack_reset(struct lfstack *s);
 
 // lfstack_top and lfstack_below walk a stack, which no node may leave

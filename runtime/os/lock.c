@@ -173,7 +173,7 @@ static bool sema_serves(const struct sema *s, uint32_t ticket,
 }
 
 // ticket_bit returns the bit with which a ticket's owner sleeps.  All sleepers
-// wait for one word to change, each for another value.
+// wait for one word to change, each for a different value.
 static uint32_t ticket_bit(uint32_t ticket)
 {
 	return UINT32_C(1) << (ticket % 32);

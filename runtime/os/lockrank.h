@@ -2,8 +2,8 @@
 //
 // Go: lockrank.go.
 //
-// Ranks rise inwards: a thread that holds a lock may only take locks further
-// down.  Debug builds check every acquisition.
+// Ranks rise inwards: a thread that holds a lock may take only locks further
+// down in the list.  Debug builds check every acquisition.
 #ifndef RUNTIME_OS_LOCKRANK_H
 #define RUNTIME_OS_LOCKRANK_H
 
@@ -16,7 +16,7 @@ enum lockrank {
 	LOCKRANK_HANDLES,    // strips of handles
 	LOCKRANK_KINDS,	     // numbers of kinds
 	LOCKRANK_PACER,	     // the pacer's rule
-	LOCKRANK_ALLP,	     // lists of Ps, their threads, closing of the gate
+	LOCKRANK_ALLP,	     // Ps: lists, threads, claims, closing of the gate
 	LOCKRANK_STACKPOOL,  // spans cut into interpreter stacks
 	LOCKRANK_WORK,	     // what markers agree on
 	LOCKRANK_WORKBUF,    // spans cut into work buffers

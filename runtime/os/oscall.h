@@ -1,10 +1,10 @@
 // oscall.h - the table of calls to the operating system.
 //
 // The library makes every call to the system here and nowhere else.  So the
-// library that tests link can refuse any of them (test/harness/fault.h).  The
-// functions here count no statistic and take no lock of the library.  One that
-// may fail returns 0 or the errno, or a pointer that is NULL if it failed,
-// unless its comment says otherwise.
+// library that tests link can refuse all calls of a sort listed below
+// (test/harness/fault.h).  The functions here count no statistic and take no
+// lock of the library.  One that may fail returns 0 or the errno, or a pointer
+// that is NULL if it failed, unless its comment says otherwise.
 //
 // None changes errno: a host that reads a file in a blocking region may look
 // at errno after the region.  (A call that a test refuses may set it.)  None is
@@ -28,7 +28,7 @@ enum oscall {
 	OSCALL_RELEASE,	   // madvise DONTNEED: contents gone, reads give zero
 	OSCALL_ADVISE,	   // other uses of madvise; failure has no effect
 	OSCALL_LOCK,	   // mlock, munlock, and whether memory is locked
-	OSCALL_NAME,	   // prctl PR_SET_VMA_ANON_NAME; failure has no effect
+	OSCALL_NAME,	   // prctl for names; failure has no effect
 	OSCALL_FUTEX_WAIT, // may return early for any reason
 	OSCALL_FUTEX_WAKE,
 	OSCALL_CLOCK,	    // clock_gettime
@@ -107,9 +107,9 @@ int oscall_futex_wait(const atomic_u32 *word, uint32_t expected,
 		      uint64_t timeout_ns);
 int oscall_futex_wake(const atomic_u32 *word, uint32_t n);
 
-// oscall_futex_wait_as is oscall_futex_wait without limit, for a sleeper that
-// has some bits.  oscall_futex_wake_as wakes all sleepers that have one of the
-// bits.
+// oscall_futex_wait_as is oscall_futex_wait without limit; it gives the sleeper
+// a set of bits.  oscall_futex_wake_as wakes all sleepers whose set has one of
+// its bits.
 int oscall_futex_wait_as(const atomic_u32 *word, uint32_t expected,
 			 uint32_t bits);
 int oscall_futex_wake_as(const atomic_u32 *word, uint32_t bits);
@@ -134,8 +134,8 @@ uint32_t oscall_nprocs(void);
 enum { OSCALL_MASK_BYTES = 8192 / 8 };
 void oscall_note_nprocs(const void *mask, size_t n);
 
-// oscall_noted_nprocs returns how many processors both have together, or 0 if
-// the system refused.
+// oscall_noted_nprocs returns how many processors were noted or are in that
+// mask, or 0 if the system did not tell which the thread may use.
 uint32_t oscall_noted_nprocs(void);
 void oscall_thread_processors(void);
 void oscall_thread_ordinary(void);
@@ -216,7 +216,8 @@ int oscall_at_fork(void (*prepare)(void), void (*parent)(void),
 // or the process runs setuid.
 const char *oscall_getenv(const char *name);
 
-// oscall_write writes n bytes, and waits until fd takes them.
+// oscall_write writes n bytes, and waits until fd takes them.  If fd is
+// non-blocking or the system refuses, the rest is lost.
 void oscall_write(int fd, const char *text, size_t n);
 
 // oscall_write_now writes n bytes, at most 512, if fd takes them at once.

@@ -3,7 +3,7 @@
 
 #include "runtime/os/throw.h"
 
-// More than any address space has.  Sums with it do not wrap.
+// More than one mapping can have.  Sums with it do not wrap.
 #define SIZE_LIMIT (UINT64_C(1) << 48)
 
 struct persistent persistent = {.lock = RT_MUTEX_INIT(LOCKRANK_PERSISTENT)};

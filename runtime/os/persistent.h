@@ -3,10 +3,10 @@
 // Go: persistentalloc (malloc.go), but under one lock.
 //
 // A region is address space between two guards, with a usable prefix.  The
-// prefix grows by an eighth of all usable prefixes, so the number of mappings
-// and of system calls is not proportional to the size of the heap.  What a
-// prefix gains is counted in other_sys.  An allocation moves its bytes from
-// there to the gauge of its user.
+// prefix grows in place, so it needs no further mapping.  It grows by an eighth
+// of all usable prefixes, but by 256 KiB to 16 MiB, so there are few system
+// calls.  What a prefix gains is counted in other_sys.  An allocation moves its
+// bytes from there to the gauge of its user.
 #ifndef RUNTIME_OS_PERSISTENT_H
 #define RUNTIME_OS_PERSISTENT_H
 

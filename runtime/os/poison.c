@@ -22,8 +22,8 @@ bool poison_memcheck;
 void poison_init(void)
 {
 	poison_on = settings()->poison != 0;
-	// Only memcheck answers.  Under other tools users count instructions,
-	// so nothing may change there.
+	// Only memcheck answers.  Users of valgrind's other tools count
+	// instructions, so there the library must run as it does alone.
 	poison_memcheck = VALGRIND_MAKE_MEM_DEFINED(&poison_on, 1) != 0;
 }
 

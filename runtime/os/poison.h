@@ -1,4 +1,4 @@
-// poison.h - memory that no code may touch, as sanitizers are told.
+// poison.h - tells the sanitizers which memory no code may touch.
 //
 // The address sanitizer or valgrind is told which memory holds no object, so it
 // reports an access where it happens.  These functions have no effect in a

@@ -27,9 +27,10 @@
 #define PROBE5(name, a, b, c, d, e) (PROBE4(name, a, b, c, d), (void)sizeof(e))
 #endif
 
-// A collection: its thread may stop the world, all are stopped, marking has
-// ended, sweeping has ended, and the threads run again.  cause is an enum
-// rt_cause, used is what counts for the goal.
+// The probes of a collection, in order: its thread has the right to stop the
+// world, all threads are stopped, marking has ended, sweeping has ended, and
+// the threads run again.  There is no gc_swept if the sweep goes on beside the
+// threads.  cause is an enum rt_cause, used is what counts for the goal.
 #define probe_gc_begin(number, used) PROBE2(gc_begin, number, used)
 #define probe_gc_stopped(number, cause) PROBE2(gc_stopped, number, cause)
 #define probe_gc_marked(number, live) PROBE2(gc_marked, number, live)

@@ -49,7 +49,7 @@
 	X(PROC_START_ALL_GATE) /* has cleared all STOPs, will open the gate */ \
                                                                                \
 	X(HEAPSTATS_ACQUIRE)   /* has raised its seq, will load gen */         \
-	X(HEAPSTATS_RELEASE)   /* has made its changes, will lower its seq */  \
+	X(HEAPSTATS_RELEASE)   /* has made its changes, seq is still odd */    \
 	X(HEAPSTATS_READ)      /* has moved gen, will walk the list */         \
 	X(HEAPSTATS_READ_NEXT) /* has seen a P, will look for the next */      \
 	X(WAIT_EVEN)	       /* has found a writer in the middle */          \
@@ -106,7 +106,7 @@
 	X(WORK_CLOSE)	 /* will close the marking */                          \
 	X(GREY_SET)	 /* is alone: has loaded what it will store */         \
 	X(GREY_PUBLISH)	 /* will show marks that it kept back */               \
-	X(SCAN_OVERFLOW) /* shows an object's mark, will set its page's bit */ \
+	X(SCAN_OVERFLOW) /* has shown a mark, will set the bit of its page */  \
 	X(OVERFLOW_SET)	 /* has set the bit, will raise the flag */            \
 	X(OVERFLOW_TAKE) /* has read bits, will take them */                   \
 	X(STACK_CLAIM)	 /* has read whether a stack is claimed, will claim */ \
@@ -120,12 +120,12 @@
 	X(SWEEP_DONE)		 /* has loaded left, will load active */       \
 	X(SWEEP_HELP)		 /* a helper has found chunks left */          \
 	X(SWEEP_ONE)		 /* is active, will take a chunk */            \
-	X(SWEEP_ONE_TAKEN)	 /* has taken it */                            \
+	X(SWEEP_ONE_TAKEN)	 /* has taken it, or got none */               \
 	X(SWEEP_ENSURE)		 /* is active, will claim the span */          \
 	X(SWEEP_ENSURE_CLAIMED)	 /* has claimed it */                          \
 	X(SWEEP_ENSURE_WAIT)	 /* another thread sweeps it */                \
-	X(SWEPT_END)		 /* has found all swept, will be the one */    \
-	X(SWEPT_END_STOPPED)	 /* the stopper has, and is the one */         \
+	X(SWEPT_END)		 /* has found all swept, may end the sweep */  \
+	X(SWEPT_END_STOPPED)	 /* the stopper has, will end the sweep */     \
 	X(SWEPT_FOLLOW)		 /* has done what follows, will say so */      \
 	X(SWEPT_AWAIT)		 /* has read the state, will sleep */          \
 	X(SLICES_REST)		 /* has swept a chunk, will poll */            \
@@ -135,10 +135,10 @@
 	X(CYCLE_FLIP)	    /* has emptied the sets, will move the sweepgen */ \
 	X(COLLECT_PROVIDED) /* has advised, and called helpers, if wanted */   \
 	X(CYCLE_END) /* has started the world, will free work buffers */       \
-	X(CYCLERECORD_PUBLISH) /* its record alone is not visible yet */       \
+	X(CYCLERECORD_PUBLISH) /* will publish the record of a collection */   \
 	X(WORKER_ADVISE)       /* is BLOCKED, will advise of huge pages */     \
 	X(GCTRACE_WRITE)  /* is BLOCKED, will write the lines of a cycle */    \
-	X(GCTRACE_FORCED) /* is BLOCKED, will write that of a release */       \
+	X(GCTRACE_FORCED) /* is BLOCKED, will write the line of a release */   \
                                                                                \
 	X(ATTACH_BLOCK)	      /* has a block that no stopper knows */          \
 	X(ATTACH_BLOCK_KNOWN) /* stoppers know it */                           \
@@ -147,15 +147,15 @@
 	X(LIBTHREAD_MAIN)      /* a library's thread begins, will attach */    \
 	X(LIBTHREAD_MAIN_RUNS) /* is RUNNING, will be BLOCKED */               \
 	X(SERVE_LEFT)	       /* a helper hears no more calls */              \
-	X(SERVE_BEGIN)	       /* the scavenger is RUNNING, can turn */        \
+	X(SERVE_BEGIN)	       /* the scavenger is RUNNING, will be BLOCKED */ \
 	X(START_ONE)	  /* a helper serves; its record does not say so */    \
 	X(SCAVENGER_MAKE) /* alone makes the scavenger, and is BLOCKED */      \
-	X(FINISH_SWEEP)	  /* has swept a chunk, is BLOCKED */                  \
+	X(FINISH_SWEEP)	  /* has tried to sweep a chunk, is BLOCKED */         \
 	X(SCAVENGER_TAKE_TURN) /* has decided how to sleep, will be BLOCKED */ \
 	X(PERIODIC_COLLECT)    /* has found that a collection is due */        \
 	X(PERIODIC_BEGIN)      /* leads without an ask, will try to stop */    \
 	X(MAKE_MISSING)	       /* alone makes helpers, and is BLOCKED */       \
-	X(AWAIT_THREADS) /* the library's threads will end, is BLOCKED */      \
+	X(AWAIT_THREADS) /* is BLOCKED, will await the library's threads */    \
 	X(AWAIT_THREADS_ENDED) /* they have ended */                           \
 	X(FORK_PREPARE) /* has stopped the world, will take the locks */       \
 	X(FORK_RESUME)	/* holds no lock any more, will start the world */

@@ -266,8 +266,8 @@ static void copy_pointers(const rt_config *in, rt_config *out)
 }
 
 // copy_known overwrites the defaults with the fields that the host's struct
-// has.
-// Returns false if one of them is not allowed.
+// has.  Returns false if the struct is not initialised, or if a field has a
+// value that is not allowed.
 static bool copy_known(const rt_config *in, rt_config *out)
 {
 	if (!settings_initialised(in))

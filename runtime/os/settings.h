@@ -2,8 +2,9 @@
 //
 // Go: readGOGC, readGOMEMLIMIT (mgcpacer.go), parsedebugvars (runtime1.go).
 //
-// One table (settings.c) has the place, the range and the name of each field of
-// rt_config, and whether an item of RTDEBUG may set it.
+// One table (settings.c) has the place, the range and the name of each numeric
+// field of rt_config after struct_size, and whether an item of RTDEBUG may set
+// it.
 #ifndef RUNTIME_OS_SETTINGS_H
 #define RUNTIME_OS_SETTINGS_H
 

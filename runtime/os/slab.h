@@ -5,8 +5,8 @@
 // A region is one piece of address space between two guards, cut into blocks.
 // The first region has SLAB_FIRST blocks, and each further one as many as all
 // before it together.  So the number of mappings grows with the logarithm of
-// the number of blocks.  A block is usable, and counted, while it is taken.
-// When it is freed, its memory is released.
+// the number of blocks.  A block is Ready (sysmem.h), and counted, while it is
+// taken.  When it is freed, its memory is released.
 //
 // The owner of a slab serialises all calls.
 #ifndef RUNTIME_OS_SLAB_H

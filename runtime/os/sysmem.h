@@ -98,9 +98,9 @@ bool sysmem_unreserve(void *p, size_t n);
 bool sysmem_map(void *p, size_t n, atomic_u64 *stat);
 
 // sysmem_prepare makes a part of a reservation usable and counts nothing.  The
-// caller counts the memory when it puts it to use.  Before that,
-// sysmem_unprepare protects the part again.  What the system refuses to protect
-// stays usable.
+// caller counts the memory when it puts it to use.  Until then it may call
+// sysmem_unprepare, which protects the part again.  What the system refuses to
+// protect stays usable.
 bool sysmem_prepare(void *p, size_t n);
 void sysmem_unprepare(void *p, size_t n);
 

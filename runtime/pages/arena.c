@@ -157,9 +157,9 @@ bool arena_prepare(uint32_t nchunks)
 		return true;
 	if (bytes > arena.reserved)
 		return false;
-	// Memory comes before tables, because it is sixty times as large.  So a
-	// request that is too large is refused before the tables grow.  Once
-	// grown, they would not shrink again.
+	// Memory comes before tables, because it is at least twenty times as
+	// large.  So a request that is too large is refused before the tables
+	// grow.  Once grown, they would not shrink again.
 	if (!sysmem_prepare(end, bytes - ready))
 		return false;
 	if (!tables_grow(nchunks)) {

@@ -13,9 +13,9 @@
 //   typebits  a bit for each word (typebits.h); reserved when first needed
 //   deadbits  two bitmaps like lines (deadbits.h); reserved when first needed
 //
-// The tables are usable for every page below arena_used(); any thread may
-// read them there, for any address.  A page outside an in-use heap span has
-// both lines and its deadbits zero, and class 0.
+// A table that is reserved is usable for every page below arena_used(), and any
+// thread may read it there.  A page outside an in-use heap span has both lines
+// and its deadbits zero, and class 0.
 #ifndef RUNTIME_PAGES_ARENA_H
 #define RUNTIME_PAGES_ARENA_H
 
@@ -24,10 +24,12 @@
 
 struct mspan;
 
-// A markword and an allocword, which have a bit for each of 64 granules.  An
-// object has the bit of its first whole granule.  The two are side by side, so
-// testing both bits of an object touches one cache line.  mspan_check compares
-// the linewords of a span with its slots.
+// A markword and an allocword, which have a bit for each of 64 granules, or in
+// a bitmap8 (mspan.h) for each of 64 slots of 8 bytes.  An object has the bit
+// of its first whole granule, a guarded object that of the granule in which it
+// begins.  The two words are side by side, so testing both bits of an object
+// touches one cache line.  mspan_check compares the linewords of a span with
+// its slots.
 struct linewords {
 	_Alignas(16) atomic_u64 line[2];
 };
@@ -205,7 +207,8 @@ RT_INLINE uintptr_t arena_page_address(uint64_t page)
 }
 
 // arena_pageword returns the pageword of a page.  The acquire pairs with the
-// release that published the span.
+// releases in arena_publish, arena_extend, arena_set_state and arena_withdraw,
+// and with those in guard.c.
 RT_INLINE uint32_t arena_pageword(uint64_t page)
 {
 	return atomic_u32_load_acquire(&arena.pagewords[page]);
@@ -250,8 +253,8 @@ void arena_extend(uint64_t page, uint64_t npages, uint64_t more,
 // arena_set_state changes the state in all pagewords of a published span.
 void arena_set_state(uint64_t page, uint64_t npages, enum pageword_state state);
 
-// arena_withdraw clears the entries of a span's pages in the table of
-// pagewords, then in that of spans.
+// arena_withdraw clears the entries of pages in the table of pagewords, then in
+// that of spans.  The pages may be those of several spans, or a part of a span.
 void arena_withdraw(uint64_t page, uint64_t npages);
 
 // arena_release_tables releases the memory behind lines, spans, typebits and

@@ -139,7 +139,7 @@ static char *address(enum range r, uint32_t unit)
 	return hugepages.range[r].base + unit * hugepages.range[r].unit;
 }
 
-// ---- what a change of one unit leaves ----
+// ---- invariants that a change of one unit checks ----
 
 static const char *check_place(const struct hugepages_range *range)
 {
@@ -243,9 +243,10 @@ bool hugepages_choose(const struct pagealloc *pa)
 
 // ---- providing ----
 
-// advise makes a WANTED unit HUGE.  If there may be no more stretches or the
-// system refuses, it makes the unit SMALL and returns false.  After a refusal
-// the system is not asked again, for any unit, before the next collection.
+// advise makes a WANTED unit HUGE.  If the unit would be one stretch too many,
+// or if the system refuses, it makes the unit SMALL and returns false.  After a
+// refusal the system is not asked again, for any unit, before the next
+// collection.
 static bool advise(enum range r, uint32_t unit)
 {
 	unsigned n = neighbours(r, unit);
@@ -283,7 +284,8 @@ static enum range next_wanted(void)
 }
 
 // provide_next makes the next WANTED unit HUGE, by advice only.  It sets *unit
-// and returns the range of the unit.  Returns RANGES if there is none.
+// and returns the range of the unit.  Returns RANGES if there is none, or if
+// the system refuses.
 static enum range provide_next(uint32_t *unit)
 {
 	enum range r;
@@ -300,9 +302,9 @@ static enum range provide_next(uint32_t *unit)
 	return r;
 }
 
-// A unit may be withdrawn while it is collapsed.  The system is told to use
-// small pages before memory of the unit is released, so the release takes what
-// collapsing brought in.
+// A unit may be withdrawn while the system is collapsing it.  The system is
+// told to use small pages before memory of the unit is released, so the release
+// takes what collapsing brought in.
 bool hugepages_provide(bool collapse)
 {
 	uint32_t unit = 0;

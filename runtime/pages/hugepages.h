@@ -2,19 +2,20 @@
 //
 // Go: sysHugePage, sysNoHugePage, sysHugePageCollapse (mem_linux.go).
 //
-// All memory begins with small pages, whatever the system's own setting is
-// (sysmem_reserve).  So no allocation waits for a huge page to be cleared, and
-// released memory does not come back as a part of one.
+// The heap and its tables begin with small pages, whatever the system's own
+// setting is (sysmem_reserve).  So no allocation waits for a huge page to be
+// cleared, and released memory does not come back as a part of one.
 //
 //   SMALL  -> WANTED  a collection found that live spans fill the chunk
 //   WANTED -> HUGE    a thread advises the system; a helper thread also makes
 //                     the system copy the unit into huge pages
-//   WANTED -> SMALL   there may be no more stretches, or the system refuses
+//   WANTED -> SMALL   it would be one stretch too many, or the system refuses
 //   any    -> SMALL   a part of the chunk is about to be released
 //
 // A unit of the heap is a chunk.  A unit of a table has the size of a huge
-// page.  A table's unit is WANTED when all chunks that it describes are WANTED
-// or HUGE.  It is SMALL again when a part of it is released.
+// page.  A table's unit becomes WANTED when a collection finds all chunks that
+// it describes WANTED or HUGE.  It becomes SMALL again before a part of it is
+// released.
 //
 // A stretch is a row of HUGE units.  Each stretch costs the process two more
 // mappings, so there are few.  The heap may have HUGEPAGES_STRETCHES of them,
@@ -69,16 +70,17 @@ void hugepages_fini(void);
 // a time may call it.  Returns false if the system refuses.
 bool hugepages_reserve(uint32_t nchunks);
 
-// hugepages_choose changes the units that are full of live spans to WANTED,
-// after a collection has swept.  It tells whether any unit is WANTED.  The
-// caller must hold the lock of the heap, which protects *pa.
+// hugepages_choose changes SMALL units to WANTED after a collection has swept:
+// chunks that live spans fill, and units of tables that describe only WANTED or
+// HUGE chunks.  It tells whether any unit is WANTED.  The caller must hold the
+// heap lock, which protects *pa.
 bool hugepages_choose(const struct pagealloc *pa);
 
 // hugepages_provide makes the next WANTED unit HUGE.  With collapse it waits
 // for the huge pages, about a millisecond; otherwise the system may bring them
-// in later.  Returns false if there is no such unit, or if another thread is
-// inside this function.  Any thread may call it, even while the world is
-// stopped.
+// in later.  Returns false if there is no such unit, if the system refuses, or
+// if another thread is inside this function.  Any thread may call it, even
+// while the world is stopped.
 bool hugepages_provide(bool collapse);
 
 // hugepages_withdraw makes a chunk SMALL, hugepages_withdraw_tables the units
@@ -96,8 +98,8 @@ void hugepages_fork_child(void);
 
 // hugepages_check returns NULL if all invariants hold, otherwise what does not.
 // The caller must hold hugepages.lock.  Debug builds call it in
-// hugepages_choose, which goes through all units anyway.  Functions that change
-// one unit check that unit, and the fields that do not depend on the others.
+// hugepages_choose, which goes through all units anyway.  When a unit is
+// provided or withdrawn, they check that unit and the numbers of its range.
 const char *hugepages_check(const struct hugepages *h);
 
 #endif

@@ -7,9 +7,9 @@
 // of level l + 1, from entry * 8 on.  Entries of the last level, the leaves,
 // cover one chunk each.
 //
-// The last 8 entries of a level may reach beyond the chunks that exist.  There
-// they are zero, "no page is free", so neither a search nor a merge has to know
-// where the heap ends.
+// Below the root, the last 8 entries of a level may reach beyond the chunks
+// that exist.  There they are zero, "no page is free", so neither a search of
+// these levels nor a merge has to know where the heap ends.
 enum {
 	LEAF = PAGEALLOC_LEVELS - 1,
 	FANOUT = 1 << PAGEALLOC_FANOUT_LOG,

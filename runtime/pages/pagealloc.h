@@ -122,7 +122,7 @@ uint64_t pagealloc_count_scavenged(const struct pagealloc *pa);
 // and scavenged, and no free page may lie below search_page.  The scavenge
 // index must have the right count of every chunk.  The check goes through the
 // whole heap.  In debug builds, functions that write check the chunks written
-// and the summaries above.
+// and the summaries above the last of them.
 const char *pagealloc_check(const struct pagealloc *pa);
 
 #endif

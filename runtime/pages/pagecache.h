@@ -82,9 +82,9 @@ RT_INLINE bool pagecache_fits(const struct pagecache *c, unsigned npages)
 
 // pagecache_fill frees the pages left and takes all free pages of a block that
 // has npages free pages in a row.  It tries the remembered blocks first, except
-// those with scavenged pages only.  Then it tries the block where the lowest
-// row of npages free pages of the heap lies.  If there is no such row, or if
-// that one crosses the border of a block, the cache is empty afterwards.
+// those whose free pages are all scavenged.  Then it tries the block where the
+// lowest row of npages free pages of the heap lies.  If there is no such row,
+// or if that one crosses the border of a block, the cache is empty afterwards.
 void pagecache_fill(struct pagecache *c, struct pagealloc *pa, unsigned npages);
 
 // pagecache_keep frees pages until the cache has no more than most, which must

@@ -226,8 +226,8 @@ unsigned pallocdata_find_scavenge(const struct pallocdata *d, unsigned from,
 	if (huge > 0) {
 		unsigned lower = (unsigned)base_align_down(start, huge);
 
-		// If the huge page is not wholly idle below limit, it is broken
-		// already, so the range may begin inside it.
+		// If the huge page is not wholly idle below limit, it cannot be
+		// released as a whole, so the range may begin inside it.
 		if (start > lower && lower + huge <= limit &&
 		    lower >= limit - idle)
 			start = lower;

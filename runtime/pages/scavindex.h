@@ -11,8 +11,9 @@
 // an unforced search it must also have fewer than 496 pages (96.875 %) in use:
 // now and, if the note is of this cycle, when the cycle began.
 //
-// Two cursors, which only move down between resets, make a search skip chunks
-// that it has seen.  The search goes down from high addresses, whereas
+// Two cursors make a search skip chunks that it has seen.  Searches move them
+// down.  The cursor of forced searches rises when pages above it are freed, the
+// other when a cycle begins.  The search goes down from high addresses, whereas
 // allocation prefers low ones.  The heap lock protects everything here but the
 // growth of the table (scavindex_reserve).
 #ifndef RUNTIME_PAGES_SCAVINDEX_H
@@ -48,7 +49,8 @@ unsigned scavindex_in_use(const struct scavindex *s, uint32_t chunk);
 
 // scavindex_check returns NULL if every word and cursor is within its bounds,
 // otherwise what is not.  It goes through all chunks, so debug builds call it
-// only when a cycle begins.  The other functions that write check one chunk.
+// only when a cycle begins.  Functions that change the word of a chunk check
+// that chunk.
 const char *scavindex_check(const struct scavindex *s);
 
 // scavindex_alloc and scavindex_free note that npages of a chunk were

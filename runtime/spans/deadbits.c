@@ -1,4 +1,4 @@
-// The number of changes of turn.
+// Holds the counter of deadbits_move.
 #include "runtime/spans/deadbits.h"
 
 atomic_u32 deadbits_moves;

@@ -2,11 +2,12 @@
 //
 // Go: none; finalizers there are specials of a span (mfinal.go).
 //
-// An object of a kind with destructors stays allocated when it dies, until its
-// drop has run.  A table of the arena has two bits for each granule.  The two
-// that belong to an object are those of the granule of its alloc bit.  A dead
-// object that waits for its drop has one of two turns.  The turns alternate:
-// objects of one turn are dropped while newly dead ones get the other.
+// An object of a kind with destructors stays allocated when it dies, at least
+// until its drop has run.  A table of the arena has two bits for each granule.
+// The two that belong to an object are those of the granule of its alloc bit.
+// A dead object that waits for its drop has one of two turns.  The turns
+// alternate: objects of one turn are dropped while newly dead ones get the
+// other.
 //
 //   neither bit        alive, or the slot is free
 //   the bit of a turn  dead, and its drop belongs to that turn
@@ -28,7 +29,7 @@
 static_assert(sizeof(struct deadwords) == sizeof(struct linewords),
 	      "one index serves for both");
 
-// How often an object has changed its turn, modulo 2^32; see deadbits_move.
+// The number of calls of deadbits_move, modulo 2^32.
 RT_GLOBAL atomic_u32 deadbits_moves;
 
 // deadbits_of returns the deadwords beside linewords of a page.
@@ -83,7 +84,8 @@ RT_INLINE void deadbits_set(struct deadwords *d, unsigned turn, uint64_t bits)
 	atomic_u64_store_release(&d->turn[turn], bits);
 }
 
-// deadbits_clear makes objects alive, or their slots free.
+// deadbits_clear clears the bits of objects that become alive again, or whose
+// slots are free.
 RT_INLINE void deadbits_clear(struct deadwords *d, uint64_t bits)
 {
 	deadbits_set(d, 0, deadbits_turn(d, 0) & ~bits);
@@ -94,8 +96,8 @@ RT_INLINE void deadbits_clear(struct deadwords *d, uint64_t bits)
 // deadbits_move gives the turn `to` to objects that are alive, or that are dead
 // and wait for their drop.  The caller must be the stopper, or the attached
 // thread that runs destructors: while that thread does not poll, no thread
-// stops the world.  A look-up that finds neither bit of such an object also
-// finds that deadbits_moves has changed.
+// stops the world.  If an object is dead during a whole look-up that finds
+// neither of its bits, the look-up also finds that deadbits_moves has changed.
 RT_INLINE void deadbits_move(struct deadwords *d, unsigned to, uint64_t bits)
 {
 	RT_ASSERT((bits & deadbits_dropped(d)) == 0);

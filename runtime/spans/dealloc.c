@@ -13,7 +13,8 @@ static bool in_run(const struct mcache_slot *slot, const void *p)
 	return (const char *)p >= run->start && (const char *)p < run->cur;
 }
 
-// in_own_run tells the same of both runs that slots of a class are in.
+// in_own_run tells the same of the slot's run and of that of the slot for
+// uninit, if there is one.
 static bool in_own_run(struct rt_mcache *mc, struct mcache_slot *slot,
 		       const void *p)
 {
@@ -68,9 +69,10 @@ bool dealloc_was_freed(struct rt_mcache *mc, spanclass sc, const void *p)
 	return (slot && in_own_run(mc, slot, p)) || freelist_holds(p);
 }
 
-// is_object tells whether an object of a class of whole granules begins at p,
-// in the page with this pageword.  If the caller owns the object, nothing that
-// this function reads changes.  Otherwise the answer may be wrong.
+// is_object tells whether an object of a class, neither 0 nor 1, begins at p,
+// in the page with this pageword.  If the caller owns the object, nothing on
+// which the answer depends changes meanwhile.  Otherwise the answer may be
+// wrong.
 RT_INLINE bool is_object(uintptr_t p, uint32_t pageword, unsigned class)
 {
 	const struct sizeclass *c = &sizeclass_table[class];

@@ -2,8 +2,8 @@
 //
 // Go: none.
 //
-// The slot goes to a list of the thread's cache (freelist.h), where the next
-// allocation of its class and kind finds it.  No bit changes.
+// The slot goes to a list of freed slots, usually in the thread's cache, from
+// which later allocations take it (freelist.h).  No bit changes.
 #ifndef RUNTIME_SPANS_DEALLOC_H
 #define RUNTIME_SPANS_DEALLOC_H
 
@@ -14,9 +14,9 @@
 // before.
 bool dealloc_object(struct rt_mcache *mc, spanclass sc, void *p);
 
-// dealloc_was_freed tells whether dealloc_object, which may be called then,
-// would find that p was freed before.  If another thread allocates the slot
-// meanwhile, the answer may be wrong.
+// dealloc_was_freed tells whether dealloc_object would find that p was freed
+// before.  p must be as for dealloc_object.  If another thread allocates the
+// slot meanwhile, the answer may be wrong.
 bool dealloc_was_freed(struct rt_mcache *mc, spanclass sc, const void *p);
 
 // dealloc_plain lists p if it can find out, quickly and by itself, that p is

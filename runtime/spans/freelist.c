@@ -14,7 +14,8 @@
 // The state of the shared lists, beside their heads.
 static struct {
 	struct mutex lock;
-	bool any;		     // some list is not empty
+	bool any;		     // some list was not empty since the last
+				     // freelist_free_shared
 	uint32_t n[SPANCLASS_COUNT]; // slots on each list
 } shared = {.lock = RT_MUTEX_INIT(LOCKRANK_FREELIST)};
 
@@ -22,10 +23,10 @@ atomic_ptr freelist_shared[SPANCLASS_COUNT];
 uintptr_t freelist_secret;
 bool freelist_careful;
 
-// new_secret makes a secret of random bytes that the kernel gave the process.
-// They are mixed, because the C library may make its own secrets of the same
-// bytes.
-// Bit 63 of the secret is set, so the seal of an address is no address.
+// new_secret makes a secret of random bytes that the kernel gave the process,
+// and of the time.  They are mixed, because the C library may make its own
+// secrets of the same bytes.  Bit 63 of the secret is set, so the seal of an
+// address is no address.
 static uintptr_t new_secret(void)
 {
 	const char *bytes = (const char *)oscall_main_stack_end();
@@ -219,7 +220,7 @@ bool freelist_gather(struct freelist *l, spanclass sc)
 // ---- in a stop ----
 
 // free_slot frees a listed slot.  A span that was full was not in mcentral, so
-// it is pushed.
+// it is pushed, unless it is in the queue of drops.
 static void free_slot(struct freelist_slot *slot)
 {
 	struct mspan *s =

@@ -3,11 +3,11 @@
 // Go: none; it has no explicit free.
 //
 // Another thread may cache the span of such an object, and change its
-// allocwords by plain stores.  So the slot stays allocated: it goes to a list
-// of the thread that freed it, from which that thread allocates first.  A list
-// that becomes long is spliced to a shared one, where a thread without free
-// slots looks before it takes another span.  So memory circulates between a
-// thread that allocates and one that frees.
+// allocwords without locked instructions.  So the slot stays allocated: it goes
+// to a list of the thread that freed it, from which that thread allocates
+// before it takes another run.  A list that becomes long is spliced to a shared
+// one, where a thread without free slots looks before it takes another span.
+// So memory circulates between a thread that allocates and one that frees.
 //
 // A flush of all caches happens in a stop, and frees the slots on the lists.
 // So all lists are empty at marking, and an exact read of statistics is exact.
@@ -51,10 +51,11 @@ struct freelist {
 
 // These two do not change while a heap lives.
 RT_GLOBAL uintptr_t freelist_secret;
-RT_GLOBAL bool freelist_careful; // a tool sees what is done to freed memory
+RT_GLOBAL bool freelist_careful; // freed slots are spoiled, or memcheck runs
 
-// The shared lists.  A head changes under a lock of freelist.c, and is also
-// read without it, as a hint.  freelist_check_shared checks them.
+// The shared lists.  A head changes under a lock of freelist.c, or in a stop,
+// and is also read without the lock, as a hint.  freelist_check_shared checks
+// them.
 RT_GLOBAL atomic_ptr freelist_shared[SPANCLASS_COUNT];
 
 // freelist_is_used tells whether slots of a class are allocated from lists.
@@ -157,7 +158,7 @@ struct freelist_freed {
 
 // freelist_free_shared frees the slots of all shared lists, and adds them to
 // *freed.  The world must be stopped, no span cached, and every span swept.
-// Returns false if there were none.
+// Returns false if no list was shared since the last call.
 bool freelist_free_shared(struct freelist_freed *freed);
 
 // freelist_check returns NULL if all invariants of a thread's list hold,

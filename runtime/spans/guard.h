@@ -23,9 +23,9 @@
 #include "runtime/pages/arena.h"
 
 enum {
-	// The most guards at one time; further objects are not guarded.  Each
-	// may cost two of the process's mappings, 65530 by default: half of
-	// them are left for all other uses.
+	// The most protected guards at one time; those of further objects are
+	// not protected.  Each may cost two of the process's mappings, 65530 by
+	// default: half of them are left for all other uses.
 	GUARD_MAX = 16384,
 	// The most bytes before an object that hold canaries.
 	GUARD_BEFORE = 128,

@@ -2,10 +2,10 @@
 //
 // Go: none; a span there is noscan or not.
 //
-// RT_NOSCAN and RT_WORDS always exist, RT_TYPED from its first use on.  The
-// others exist from the moment when they are registered until they are
-// unregistered.  An answer holds until the calling thread is stopped, because a
-// kind ends only in a stop.
+// RT_NOSCAN and RT_WORDS always exist, RT_TYPED and the library's own kinds
+// from their first use on.  The others exist from the moment when they are
+// registered until they are unregistered.  An answer holds until the calling
+// thread is stopped, because a kind ends only in a stop.
 #ifndef RUNTIME_SPANS_KINDS_H
 #define RUNTIME_SPANS_KINDS_H
 
@@ -61,7 +61,7 @@ RT_INLINE uint32_t kinds_drops(void)
 void kinds_note(unsigned kind);
 
 // kinds_use notes that a kind is going to have spans.  It must be called before
-// the first span of the kind is made.
+// the first span of the kind is published.
 RT_INLINE void kinds_use(unsigned kind)
 {
 	if (!(atomic_u32_load_relaxed(&kinds.used) >> kind & 1))

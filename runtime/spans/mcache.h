@@ -12,7 +12,9 @@
 // Only combined tiny allocations are counted one by one.
 //
 // Only the P's own thread touches its mcache, or the stopper while that thread
-// is stopped.  The mcache is a block of memory that is cut from a slab.  The
+// is stopped.  There are two exceptions: a stopper sets thread.pending to ask
+// the thread to stop, and a thread that has claimed the P may flush its pages
+// and mspans.  The mcache is a block of memory that is cut from a slab.  The
 // block includes the part that inline allocation uses (struct rt_thread and its
 // table of runs).
 #ifndef RUNTIME_SPANS_MCACHE_H
@@ -36,7 +38,8 @@ struct mcache_slot {
 	uint8_t i;	  // its bit in nonempty; fixed
 	bool needzero;	  // the span's
 	// Slots of this class and kind, of any span, that the P's thread has
-	// freed.  A slot for uninit has none.
+	// freed, or has taken from the shared list.  A slot for uninit has
+	// none.
 	uint32_t reused; // of them allocated again since the last count
 	struct freelist freed;
 };
@@ -46,8 +49,9 @@ enum {
 	// first run that is not near (mspan_is_near).  Near runs have less than
 	// 1 KiB.
 	MCACHE_LIVE_BATCH = 32 << 10,
-	// Log2 of the bits of a slot's first run, which has 512 bytes in most
-	// classes, and of its longest runs, which have a page in all classes.
+	// Log2 of the block that mspan_find_run gets: of a slot's first run,
+	// for 512 bytes (256 in the 8-byte class), and of its longest runs, for
+	// a page or more.
 	MCACHE_RUN_FIRST = 5,
 	MCACHE_RUN_LAST = 10,
 	MCACHE_STACK_ORDERS = 4,       // stacks of 2, 4, 8 and 16 KiB
@@ -65,9 +69,10 @@ enum {
 	MCACHE_KINDS_KEPT = 64,
 };
 
-// What a P has of a kind that a host registered, from the first allocation on.
-// Slots and runs of small objects come first, so a host whose objects are small
-// touches half of it.  mcache_check checks it.
+// What a P has of a registered kind, from the first allocation on.  Here all
+// kinds are called registered except the two that every heap has.  Slots and
+// runs of small objects come first, so a host whose objects are small touches
+// half of it.  mcache_check checks it.
 struct mcache_kind {
 	uint64_t nonempty[MCACHE_KIND_WORDS]; // slots with a span
 	struct rt_run runs[SIZECLASS_COUNT];  // rt_runs.kind leads here
@@ -92,14 +97,14 @@ struct rt_mcache {
 	int64_t live;	      // bytes not yet in heap_live; may be below 0
 	uint32_t tiny_offset; // first free byte of the tiny block
 	uint32_t used_kinds;  // bit k: the registered kind k had a span since
-			     // the last flush
+			     // the last flush, or bit k of freed_kinds is set
 	struct mcache_stacks stacks;
 	uint32_t freed_kinds; // bit k: a slot of the registered kind k was
 			      // listed since the last flush; bit 0: one of
 			      // another kind
 	struct rt_runs runs;
 	struct rt_run long_runs[2 * MCACHE_LONG]; // of what is never inline
-	struct mspan *setting_up; // large object that is being cleared
+	struct mspan *setting_up; // of a large object that is not published
 	void *granted; // object that a stopper took for the thread, which has
 		       // not returned it yet
 	void *granted_stack; // the same for a stack, of granted_bytes
@@ -256,8 +261,8 @@ RT_INLINE struct mcache_slot *mcache_listing(struct rt_mcache *mc,
 }
 
 // mcache_has_freed tells whether mcache_take_freed may find an object.  Such an
-// object was freed by another thread or, if slot is one for uninit, perhaps by
-// this thread.
+// object is on the shared list or, if slot is one for uninit, perhaps on a list
+// of this thread.
 RT_INLINE bool mcache_has_freed(struct rt_mcache *mc, struct mcache_slot *slot)
 {
 	return freelist_waits(slot->sc) || mcache_listing(mc, slot)->freed.head;
@@ -320,8 +325,8 @@ const char *mcache_check(const struct rt_mcache *mc);
 
 // mcache_blocks_check returns NULL if all invariants of the blocks hold,
 // otherwise what does not.  The caller must hold their lock, or have the world
-// stopped.  When a block is kept or taken, debug builds check that block only,
-// and the beginning of the list of kept ones.
+// stopped.  When a block is kept or taken, debug builds check only the
+// beginning of the list of kept ones.
 const char *mcache_blocks_check(const struct mcache_blocks *b);
 
 #endif

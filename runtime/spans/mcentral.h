@@ -18,8 +18,9 @@
 //
 // It is the table of lfstack.h: mcentral_top and mcentral_below walk.  A thread
 // must own the span that it pushes, so no two threads push one span.  A reset
-// and a walk need a stopped world.  That excludes the other operations, because
-// a stopped thread is in none of these functions.
+// and a walk need a stopped world.  That excludes the other operations: a
+// stopped thread is in none of these functions, and helpers push only while the
+// stopper sweeps.
 #ifndef RUNTIME_SPANS_MCENTRAL_H
 #define RUNTIME_SPANS_MCENTRAL_H
 

@@ -149,7 +149,7 @@ static void note_taken(uint64_t npages, uint64_t nscav)
 }
 
 // cache_exchange frees the pages of a P's cache and fills it with others, if
-// there are npages pages in a row.  Before the limit of the heap a cache gets
+// there are npages pages in a row.  Near the limit of the heap a cache gets
 // less, so that one P does not take all that is left.
 static void cache_exchange(struct mheap_cache *cache, unsigned npages)
 {
@@ -162,7 +162,7 @@ static void cache_exchange(struct mheap_cache *cache, unsigned npages)
 		return;
 	cache->filling = (unsigned)base_min(base_max(2 * cache->filling, least),
 					    PAGECACHE_PAGES);
-	// Whole runs: what is left of a cache would lie scattered.
+	// A multiple of npages: pages left over in caches would lie scattered.
 	share = left / 8 - left / 8 % npages;
 	most = base_max(base_min(cache->filling, share), npages);
 	pagecache_fill(&cache->pages, &mheap.pages, npages);

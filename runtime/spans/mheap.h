@@ -27,10 +27,10 @@ enum {
 	// many threads that allocate little do not spread over a large heap,
 	// whose tables keep their memory until whole chunks are free.
 	MHEAP_CACHE_FIRST = 4,
-	// The most pages populated ahead of use.  Populating starts only when a
-	// P may fill its cache with at least this many, so no P is given more
-	// ahead of time than it has already taken.  128 KiB: a call for more
-	// costs no less per page (measured).
+	// The most pages that a P populates ahead of use.  A P begins to do so
+	// only when it may fill its cache with at least this many, so no P is
+	// given more ahead of time than it has already taken.  128 KiB: a call
+	// for more costs no less per page (measured).
 	MHEAP_POPULATE = 16,
 	// The most chunks that growth prepares ahead of need: 256 MiB.
 	MHEAP_STEP_MAX = 64,
@@ -115,8 +115,9 @@ struct mspan *mheap_alloc_aligned(struct rt_proc *p, struct mheap_cache *cache,
 // mheap_resize_large makes the object of a large span request bytes large.  It
 // takes the pages behind the span, or frees the span's last pages.  Pages that
 // it takes are zero.  It counts only statistics of pages.  Returns false, and
-// changes nothing, if the pages behind are not free or mheap.max is reached.
-// The caller must own the object, and the span must be swept and not guarded.
+// leaves the span as it was, if the pages behind are not free, mheap.max is
+// reached, or the system refuses to unprotect them.  The caller must own the
+// object, and the span must be swept and not guarded.
 bool mheap_resize_large(struct rt_proc *p, struct mspan *s, size_t request);
 
 // mheap_alloc_guarded is mheap_alloc_large for an object of any size with a
@@ -166,13 +167,12 @@ void mheap_end_turn(uint64_t page, uint64_t npages, bool scavenged);
 // that memory, or if the range is too short.
 bool mheap_extend(struct rt_proc *p, uint64_t npages);
 
-// After a call of mheap_await_taken, mheap_taken_much is false until so many
-// pages have been taken since the call: only those that were scavenged, or all.
-// Pages of work buffers do not count.
-// With 0 it stays false.
-// mheap_take_taken returns what mheap_taken_much is, and makes it false until
-// the next call of mheap_await_taken.  If several threads call mheap_take_taken
-// at the same time, only one of them gets true.
+// After a call of mheap_await_taken, mheap_taken_much is false until npages
+// pages have been taken since the call.  If all is false, only pages that were
+// scavenged count.  Pages of work buffers never count.  If npages is 0,
+// mheap_taken_much stays false.  mheap_take_taken returns what mheap_taken_much
+// is, and makes it false until the next call of mheap_await_taken.  If several
+// threads call mheap_take_taken at the same time, only one of them gets true.
 void mheap_await_taken(uint64_t npages, bool all);
 bool mheap_take_taken(void);
 RT_INLINE bool mheap_taken_much(void)

@@ -448,7 +448,7 @@ static const char *check_lines(const struct mspan *s)
 }
 
 // check_dead checks that only allocated objects of a kind with destructors are
-// dead, and that a span in the queue has some.
+// dead, and that a span which is in the queue or condemned has dead objects.
 static const char *check_dead(const struct mspan *s)
 {
 	const struct deadwords *d = arena_deadbits();

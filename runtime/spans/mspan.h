@@ -274,7 +274,8 @@ RT_INLINE bool mspan_seek(struct mspan_cursor *c)
 	return true;
 }
 
-// mspan_find_run finds the run that ends at a cursor, after mspan_seek.  The
+// mspan_find_run finds the run that ends at a cursor, after mspan_seek.  block
+// is the number of bits in the aligned row to which a run is limited.  The
 // caller then clears the run's memory if necessary.  mspan_take_run marks the
 // run's slots allocated and moves the cursor.  The caller must own the cached
 // span.
@@ -283,10 +284,10 @@ void mspan_find_run(const struct mspan *s, const struct mspan_cursor *c,
 void mspan_take_run(struct mspan *s, struct mspan_cursor *c,
 		    const struct mspan_run *run);
 
-// mspan_is_near tells whether the next run of slots of size bytes lies in one
-// allocword and consists of whole granules.  Such a run is near.
-// mspan_find_near and mspan_take_near are mspan_find_run and mspan_take_run for
-// near runs.
+// mspan_is_near tells whether the next run, of slots of size bytes, is near:
+// the slots are whole granules, and the run's allocword has an allocated slot,
+// so the run does not leave it.  mspan_find_near and mspan_take_near are
+// mspan_find_run and mspan_take_run for near runs.
 RT_INLINE bool mspan_is_near(const struct mspan_cursor *c, size_t size)
 {
 	return c->taken != 0 && size % RT_GRANULE == 0;
@@ -320,13 +321,13 @@ RT_INLINE void mspan_take_near(struct mspan_cursor *c,
 }
 
 // mspan_free_slots frees the slots of [start, end) and returns their number.
-// The caller must own the cached span.
+// The caller must own the cached span, or the world must be stopped.
 uint32_t mspan_free_slots(struct mspan *s, const char *start, const char *end);
 
 // mspan_check returns NULL if all invariants of a span hold that involve only
 // the mspan, its lines and its table entries, otherwise what does not.  The
 // world must be stopped, or the caller must own the span.  Debug builds call it
-// when a span enters a cache (refill_small).
+// when a span enters a cache (refill_small) and when a large object is resized.
 const char *mspan_check(const struct mspan *s);
 
 #endif

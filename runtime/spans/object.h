@@ -36,9 +36,10 @@ RT_INLINE unsigned object_class(const struct object *o)
 // object_find finds the allocated object that p, which may be any value, points
 // into.  Returns false if there is none, or if it is dead (deadbits.h).
 //
-// A thread that a stop waits for, and the stopper, need no second look at the
-// sweepgen and the pageword.  They have no look-up of their own, because the
-// second look is only 9 of the 124 instructions of rt_size for a small object.
+// A thread that a stop waits for needs no second look at the sweepgen, and the
+// stopper none at the pageword either.  They have no look-up of their own,
+// because the second looks at both are only 9 of the 124 instructions of
+// rt_size for a small object.
 bool object_find(uintptr_t p, struct object *o);
 
 // object_find_any finds dead objects as well.  The world must be stopped.

@@ -110,8 +110,8 @@ uint64_t scavenge_range(struct rt_proc *p, struct scavenge_pass *pass,
 
 // ---- tables ----
 
-// worth tells whether a chunk is free as a whole, has no memory, and its tables
-// may have some.
+// worth tells whether a chunk is free as a whole and has no memory, while its
+// tables may still have some.
 static bool worth(uint32_t chunk)
 {
 	const struct pallocdata *d = pagealloc_chunk(&mheap.pages, chunk);

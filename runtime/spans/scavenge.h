@@ -23,8 +23,9 @@ struct scavenge_pass {
 	bool refused;	// some call released nothing after refusals
 };
 
-// Bytes that a step releases.  A thread that needs pages may wait for a step.
-// Steps of whole chunks would take a third of the time in all.
+// What most callers of scavenge_range pass as max.  A thread that needs pages
+// may wait for a step.  Steps of whole chunks would take a third of the time in
+// all.
 enum { SCAVENGE_STEP = 64 << 10 };
 
 // The most ranges, each in another chunk, that the system refuses before a call
@@ -43,10 +44,10 @@ RT_INLINE struct scavenge_pass scavenge_begin(bool force)
 //
 // Returns the bytes released.  Returns 0 if no range is left; then pass->over
 // is true.  Returns 0 as well after SCAVENGE_REFUSALS refusals in a row.  Then
-// it is likely that the system refuses everything, for instance because the
-// process locks all memory, and a heap has many chunks.  A caller that wants
-// all that can be released polls, and calls again.  The others give up.  If it
-// returns 0 after a refusal, pass->refused is true from then on.
+// the system probably refuses everything, for instance because the process
+// locks all memory, and it would take long to try all chunks.  A caller that
+// wants all that can be released polls, and calls again.  The others give up.
+// If it returns 0 after a refusal, pass->refused is true from then on.
 //
 // It waits for the steps of other passes.  The world must not be stopped, and
 // an attached caller must not be in a blocking region.

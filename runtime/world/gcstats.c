@@ -108,8 +108,9 @@ void cpustats_follow(struct cpustats *c, const struct cpustats *exact)
 	follow(&c->scavenge_background, exact->scavenge_background, &left);
 	follow(&c->idle, exact->idle, &left);
 	add_parts(c);
-	// The classes that were behind were so by at least the new time, since
-	// both have the identities.  So user gets no more than it should have.
+	// Both have the identities, so the classes that were behind lacked
+	// together at least the new time.  So user gets no more than it should
+	// have.
 	c->user += left;
 }
 
@@ -277,7 +278,7 @@ void gcstats_end_cycle(const struct gcstats_cycle *c)
 	cpustats_add(&r->cpu, &i);
 	last->now = base_max(last->now, c->now);
 	// The collector's own CPU time inside the stop counts as pause, not as
-	// the mutators'.  A refused clock reads 0.
+	// the host's time.  A refused clock reads 0.
 	last->cpu = base_max(last->cpu, c->cpu_end);
 	last->stopped = 0;
 	fraction = cpu_fraction(&r->cpu);

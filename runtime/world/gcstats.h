@@ -3,10 +3,10 @@
 // Go: memstats.numgc, last_gc_unix, gc_cpu_fraction, cpuStats (mstats.go),
 // the pause histograms of sched (proc.go).
 //
-// Only the thread that has the right to stop the world writes, except for the
-// time of scavenging and of sweeping.  Readers of the cycle record need no
-// lock: they copy it until the copy is of one moment.  pausering.h and
-// histogram.h say how the rest is read.
+// Only the thread that has the right to stop the world writes, except for what
+// scavenging and sweeping count.  Readers of the cycle record need no lock:
+// they copy it until the copy is of one moment.  pausering.h and histogram.h
+// say how the rest is read.
 //
 // Between collections the CPU time goes on.  A live reader adds to the record
 // the time since the last collection.  What it adds is provisional: time in
@@ -37,13 +37,14 @@ struct cpustats {
 	uint64_t total; // processors x wall time
 };
 
-// One interval, from the end of one collection to the end of the next.
+// One interval, from the end of one collection to the end of the next, or to
+// the moment of a live read.
 struct cpustats_interval {
 	uint64_t nprocs;       // processors that may be used
 	uint64_t wall;	       // ns, all of it
-	uint64_t stopped;      // ns of wall that the collection stopped
+	uint64_t stopped;      // ns of wall that the collection's stop took
 	uint64_t stopping_cpu; // ns that threads waited for others to stop
-	uint64_t cpu;	       // ns CPU of the process outside the stops
+	uint64_t cpu;	       // ns CPU of the process before that stop
 	uint64_t scavenge[2];  // ns of cpu, by gcstats_worker
 };
 
@@ -65,7 +66,7 @@ const char *cpustats_check(const struct cpustats *c);
 // The record of finished collections.  It has words only, because it is copied
 // word by word.
 struct gcstats_cycles {
-	uint64_t num_gc; // 64 bits, so it does not wrap
+	uint64_t num_gc; // 64 bits, where Go has 32
 	uint64_t num_forced_gc;
 	uint64_t last_gc_unix;	   // ns since 1970; 0: none yet
 	uint64_t gc_cpu_fraction;  // bits of a double
@@ -80,8 +81,8 @@ struct gcstats_cycles {
 enum { GCSTATS_GC = 0, GCSTATS_OTHER = 1 }; // reasons of a stop
 
 // The threads that release pages or sweep beside the others.  ASSIST are
-// threads of the host, in most cases because they are about to allocate;
-// BACKGROUND is the background thread.
+// threads of the host, which in most cases are about to allocate; BACKGROUND is
+// the background thread.
 enum gcstats_worker { GCSTATS_ASSIST, GCSTATS_BACKGROUND };
 
 // What sweeping beside the threads took, in ns.  It is all words.
@@ -97,7 +98,7 @@ struct gcstats {
 	atomic_u64 scavenge[2];	      // ns of CPU time, by gcstats_worker
 	atomic_u64 released[2];	      // bytes released, by gcstats_worker
 	atomic_u64 released_forced;   // bytes that rt_free_os_memory released
-	atomic_u64 sweep_cpu[2];      // ns beside the threads, the same
+	atomic_u64 sweep_cpu[2];      // ns of CPU time, by gcstats_worker
 	atomic_u64 sweep_wall;	      // ns, of sweeps that have ended
 };
 
@@ -168,10 +169,11 @@ void gcstats_swept(enum gcstats_worker who, uint64_t before);
 // It must come before another thread can find that the sweep is over.
 void gcstats_sweep_ended(uint64_t ns);
 
-// gcstats_read_swept returns what sweeping has taken so far, without slices
-// that are under way and, in wall, a sweep that is.  Any thread may call it.
-// gcstats_take_swept returns by how much that has grown since its last call.
-// Only a thread that has the right to stop the world may call it.
+// gcstats_read_swept returns what sweeping has taken so far.  A slice that is
+// under way is not in cpu, and a sweep that is under way is not in wall.  Any
+// thread may call it.  gcstats_take_swept returns by how much that has grown
+// since its last call.  Only a thread that has the right to stop the world may
+// call it.
 struct gcstats_sweep gcstats_read_swept(void);
 struct gcstats_sweep gcstats_take_swept(void);
 
@@ -179,7 +181,7 @@ struct gcstats_sweep gcstats_take_swept(void);
 void gcstats_end_cycle(const struct gcstats_cycle *c);
 
 // gcstats_record_stop counts a stop in the histograms and in the table of
-// stops. The caller must still have the right to stop the world.
+// stops.  The caller must still have the right to stop the world.
 void gcstats_record_stop(int reason, const struct rt_stop_times *times);
 
 // gcstats_read copies the record and the pauses as of one moment.
@@ -192,8 +194,9 @@ void gcstats_read_stopped(struct gcstats_cycles *cycles,
 void gcstats_read_cycles(struct gcstats_cycles *cycles);
 
 // gcstats_read_cpu returns the CPU time as of now, even in the stop of a
-// collection.  No class is ever less than in the result of an earlier call. Any
-// thread may call it.  It waits at most for another live reader.
+// collection.  No class is ever less than in the result of an earlier call.
+// Any thread may call it.  It waits for no collection, only for another live
+// reader, for the copying of the record, and for a fork.
 void gcstats_read_cpu(struct cpustats *cpu);
 
 // gcstats_fraction returns gc_cpu_fraction as a number from 0 to 1.

@@ -49,7 +49,7 @@ void heapgauge_reset(void);
 void heapgauge_enter(struct rt_proc *p);
 
 // heapgauge_add adds n, which may be negative, to the part of p, which must be
-// the calling thread's P, or NULL if it has none.
+// the calling thread's P, or NULL if it has none or is in a blocking region.
 RT_INLINE void heapgauge_add(struct rt_proc *p, enum heapgauge which, int64_t n)
 {
 	atomic_u64 *part;

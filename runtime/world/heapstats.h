@@ -35,10 +35,9 @@
 //   unsafe_read       X      -         -            X
 //   unsafe_clear      X      X         X            X
 //
-// Two changes of one P exclude each other: only its thread makes them, or the
-// stopper while that thread is stopped.  Between heapstats_fork_lock and
-// heapstats_fork_unlock, both reads wait, and so do the changes of threads
-// without a P.  The changes of Ps go on.
+// Two changes of one P exclude each other, because only its thread makes them.
+// Between heapstats_fork_lock and heapstats_fork_unlock, both reads wait, and
+// so do the changes of threads without a P.  The changes of Ps go on.
 #ifndef RUNTIME_WORLD_HEAPSTATS_H
 #define RUNTIME_WORLD_HEAPSTATS_H
 
@@ -88,8 +87,8 @@ RT_GLOBAL struct heapstats heapstats;
 
 // heapstats_acquire begins a change and returns the delta to change;
 // heapstats_release ends it.  p must be the calling thread's P, or NULL if it
-// has none.  Between the two the caller must call only heapstats_add, and must
-// not wait.  Changes do not nest.
+// has none or is in a blocking region.  Between the two the caller must call
+// only heapstats_add, and must not wait.  Changes do not nest.
 struct heapstats_delta *heapstats_acquire(struct rt_proc *p);
 void heapstats_release(struct rt_proc *p);
 

@@ -169,7 +169,7 @@ static void proc_delist(struct rt_proc *p)
 }
 
 // count_attached adds n to the number of the host's attached threads, unless p
-// is that of a helper thread.
+// is that of a thread of the library.
 static void count_attached(const struct rt_proc *p, uint32_t n)
 {
 	if (!(p->flags & PROC_HELPER))

@@ -34,8 +34,9 @@
 // Claims.  A thread that runs may claim the P of one that is blocked, and then
 // owns what that P's thread owns.  PROC_CLAIMED says so, and the claimer holds
 // procs.lock.  The blocked thread becomes RUNNING only without that bit, and
-// waits for the lock.  A stop can ask the P meanwhile, but is not complete
-// before the claimer has stopped, which it does not while it has a claim.
+// waits for the lock.  A stop may have asked the P before the claim.  That stop
+// is not complete before the claimer has stopped, and the claimer does not stop
+// while it has a claim.
 //
 // The gate: attach and detach wait while a stop lasts.  A thread that attaches
 // waits without a P, one that detaches waits as blocked.  Threads that wait for
@@ -79,7 +80,7 @@ enum {
 	PROC_STOP = 4,	  // a stopper waits for it, or has stopped it
 	PROC_CLAIMED = 8, // another thread has it; procs.lock
 
-	PROC_HELPER = 1 << 30, // flag: P of a helper thread, not of the host's
+	PROC_HELPER = 1 << 30, // flag: P of a thread of the library
 
 	PROC_GAUGES = 6, // as many as heapgauge.h declares
 };
@@ -178,9 +179,10 @@ RT_INLINE bool proc_is_running(const struct rt_proc *p)
 // closed.
 struct rt_proc *proc_attach(uint32_t flags);
 
-// proc_close makes proc_attach refuse all threads until proc_open, when the
-// heap ends.  Returns false, and does nothing, if more than one thread of the
-// host is attached.  So a thread that attaches meanwhile comes before or after.
+// proc_close makes proc_attach refuse all threads until proc_open.  The thread
+// that ends the heap calls it.  Returns false, and does nothing, if more than
+// one thread of the host is attached.  So a thread that attaches meanwhile
+// either makes it return false or is refused.
 bool proc_close(void);
 void proc_open(void);
 RT_INLINE bool proc_closed(void)

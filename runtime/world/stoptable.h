@@ -14,7 +14,7 @@
 #include "runtime/base/atomic.h"
 
 enum {
-	STOPTABLE_HOST = RT_STOP_KIND_UNREGISTER + 1, // the row of all hosts'
+	STOPTABLE_HOST = RT_STOP_KIND_UNREGISTER + 1, // row of the host's
 	STOPTABLE_ROWS,
 	STOPTABLE_WORDS = sizeof(rt_stops) / sizeof(uint64_t),
 };

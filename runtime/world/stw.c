@@ -56,8 +56,8 @@ void stw_fork_child(void)
 }
 
 // measure_waits sums how long each P that ran when the stop was requested
-// waited until the last P had stopped, and records which P was the last.  The
-// stopper itself waited all the time; it is the slowest if no other P ran.
+// waited until the last P had stopped, and records which P was the last.  A
+// stopper with a P waited all the time, and is the slowest if no other P ran.
 static void measure_waits(const struct rt_proc *self)
 {
 	uint64_t latest = 0;

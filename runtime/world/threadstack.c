@@ -7,7 +7,7 @@
 #include "runtime/os/poison.h"
 #include "runtime/os/sysmem.h"
 
-// Bytes of a stack that one system call asks about.
+// Bytes of a stack that one call of oscall_mapped asks about, at most.
 enum { STACK_STEP = 1 << 20 };
 
 // mapped_from returns the lowest address, at least lo, from which all memory up

@@ -29,8 +29,9 @@ static inline void sleep_ns(uint64_t ns)
 	nanosleep(&t, NULL);
 }
 
-// await_that waits until something holds.  Otherwise the test fails with text.
-// It calls Check only then, so the child of a fork may wait, too.
+// await_that waits until holds() is true.  If it is not true in AWAIT_SECONDS,
+// the test fails with text.  Only this failure calls Check, so the child of a
+// fork may wait, too.
 static inline void await_that(bool (*holds)(void), const char *text)
 {
 	uint64_t end = nanotime() + AWAIT_SECONDS * UINT64_C(1000000000);

@@ -7,8 +7,9 @@
 
 enum { CONSTANT_SIZES = 9 };
 
-// constant_alloc allocates the size of a number, modulo CONSTANT_SIZES, and
-// returns that size.
+// constant_alloc allocates an object of size number which, modulo
+// CONSTANT_SIZES, and sets *n to that size.  With noscan the object has no
+// pointers.  Returns NULL if there is no memory.
 void *constant_alloc(unsigned which, bool noscan, size_t *n);
 
 #endif

@@ -8,8 +8,8 @@ enum { FRAMES_OBJECT = 1736 }; // bytes, a size that no other object has
 
 static uint64_t frames_lost; // objects that were collected, though held
 
-// go_down holds an object in each of n frames of 64 KiB, and collects in the
-// deepest.
+// go_down holds an object in each of n + 1 frames of 64 KiB, and collects in
+// the deepest.
 static RT_NOINLINE void go_down(unsigned n)
 {
 	volatile char bytes[64 << 10];

@@ -1,9 +1,9 @@
 // heap.h - what tests of a whole heap share.
 //
-// A heap here releases pages only when told to.  It collects only when told to
-// (HEAP_QUIET), and its main thread's stack is not a root unless a test asks
-// for it.  So exactly the objects that the registered roots reach survive a
-// collection, and a test can count them.
+// A heap here releases pages only when told to.  With HEAP_QUIET it collects
+// only when told to.  With heap_start_exact the stack of the test's thread is
+// not a root.  Then exactly the objects that the registered roots reach survive
+// a collection, and a test can count them.
 #ifndef TEST_HARNESS_HEAP_H
 #define TEST_HARNESS_HEAP_H
 
@@ -35,7 +35,7 @@ static inline rt_config heap_config(int gc_percent)
 	c.double_check = RT_CHECK_FATAL;
 	c.cgroup = 0;	// the same in each container
 	c.scavenge = 0; // pages stay where a test has left them
-	c.populate = 1; // nor come from another thread
+	c.populate = 1; // no other thread brings pages in
 	c.gc_period_s = 0; // a slow test is no idle program
 	return c;
 }

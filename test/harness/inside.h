@@ -1,5 +1,6 @@
 // inside.h - a heap seen from inside: tests of spans, marking and the cycle
-// call their functions as the doors would, on the P of the only thread.
+// call their functions as the public functions would, on the P of the only
+// thread.
 #ifndef TEST_HARNESS_INSIDE_H
 #define TEST_HARNESS_INSIDE_H
 
@@ -27,7 +28,7 @@ static inline void inside_boot(bool align8)
 	mc = rt_thread_tls->mc;
 }
 
-// inside_take allocates one object as the front door does.  It returns NULL if
+// inside_take allocates one object as rt_alloc_kind does.  It returns NULL if
 // there is no memory.
 static inline char *inside_take(spanclass sc)
 {

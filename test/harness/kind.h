@@ -31,7 +31,7 @@ static inline void trace_nothing(rt_tracer *t, void *obj, size_t size,
 	(void)t, (void)obj, (void)size, (void)arg;
 }
 
-// tell_nothing is a function of roots.
+// tell_nothing is a root callback.
 static inline void tell_nothing(rt_tracer *t, void *arg)
 {
 	(void)t, (void)arg;

@@ -1,4 +1,4 @@
-// mib.h - a heap of which a test fills and drops as many MiB as it likes.
+// mib.h - a heap of which a test fills and drops up to MOST_MIB MiB.
 #ifndef TEST_HARNESS_MIB_H
 #define TEST_HARNESS_MIB_H
 

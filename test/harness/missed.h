@@ -54,8 +54,9 @@ static inline void missed_at(void (*fn)(void), const char *text)
 	ck_assert_ptr_null(strstr(death_output, "passed"));
 }
 
-// missed_from runs fn, which must call missed_say.  The report has the object,
-// what is said of it, where it was found, and there at which place.
+// missed_from runs fn, which must call missed_say.  The report must contain, in
+// this order: the missed object, what, the object with the pointer to it, and
+// place.
 static inline void missed_from(void (*fn)(void), const char *what,
 			       const char *place)
 {

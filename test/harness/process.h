@@ -18,13 +18,14 @@ void process_unlimit(int resource);
 // process_join waits for a child, which must end with status 0.
 void process_join(pid_t child);
 
-// process_expire ends the calling process, a child of a test, by a signal if it
-// takes longer than a minute.  Such a child hangs.  The parent sees its status.
+// process_expire ends the calling process, a child of a test, by a signal after
+// a minute: a child that takes so long hangs.  The parent sees its status.
 void process_expire(void);
 
 // process_forked makes a child, and returns true there.  The child must call
-// process_end, and has a minute for it.  Elsewhere process_forked returns false
-// when the child has ended; ok must have been true.
+// process_end, and has a minute for it.  In the parent process_forked returns
+// false when the child has ended.  The child must have called
+// process_end(true).
 bool process_forked(void);
 void process_end(bool ok) __attribute__((noreturn));
 

@@ -1,3 +1,4 @@
+// Readers beside a writer: threads of a test.
 #include "test/harness/readers.h"
 
 #include <check.h>

@@ -27,11 +27,11 @@ extern struct reader readers[READERS];
 uint64_t readers_run(const char *(*read)(struct reader *r),
 		     void (*write)(void));
 
-// readers_sum returns the number of readings, of which some are perhaps not
-// counted yet.  For write.
+// write may call readers_sum.  It returns the number of readings so far; some
+// may not be counted yet.
 uint64_t readers_sum(void);
 
-// readers_await waits until each reader has read n times.  For write.
+// write may call readers_await.  It waits until each reader has read n times.
 void readers_await(uint64_t n);
 
 #endif

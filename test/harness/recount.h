@@ -41,7 +41,7 @@ struct recount {
 	uint64_t stale_spans;  // alloc_count is not what the bits say: none
 	uint64_t mcache_bytes; // of attached threads
 	uint64_t mspan_bytes;  // of the chunks of mspans
-	uint64_t misc_bytes;   // of tables, summaries, bitmap blocks, helpers
+	uint64_t misc_bytes;   // of tables, summaries, bitmap8s, helpers
 };
 
 // recount_heap counts.  The world must be stopped and mcaches flushed.
@@ -51,8 +51,8 @@ void recount_heap(struct recount *r);
 // this stop, and the gauges with a recount.
 void recount_compare(const rt_memstats *m, struct comparison *c);
 
-// compare_memstats compares the fields of two results that do not depend on
-// time: all but pauses and what collections cost.
+// compare_memstats compares two results: by_size, and the fields up to next_gc.
+// The other fields are about collections.
 void compare_memstats(struct comparison *c, const rt_memstats *got,
 		      const rt_memstats *want);
 

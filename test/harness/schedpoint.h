@@ -4,7 +4,8 @@
 // runtime/os/schedpoint.h.  With RT_SCHED=random in the environment, threads
 // lose their processors at points now and then, so orders that a scheduler
 // shows once in a year come up in seconds.  RT_SEED replays the choices.
-// Otherwise a point does nothing until a test watches the points.
+// Otherwise a point does nothing until a test calls schedpoint_random or
+// schedpoint_watch.
 #ifndef TEST_HARNESS_SCHEDPOINT_H
 #define TEST_HARNESS_SCHEDPOINT_H
 
@@ -24,7 +25,8 @@ void schedpoint_seed(uint64_t seed);
 // point are counted, and held if the test wants it.
 void schedpoint_watch(void);
 
-// schedpoint_passed returns how often threads came to a point.
+// schedpoint_passed returns how often threads came to a point while the points
+// were watched.
 uint64_t schedpoint_passed(enum schedpoint at);
 
 // schedpoint_hold makes the next thread that comes to a point wait there until

@@ -39,7 +39,7 @@ enum shadow_driver {
 // number of bytes, written w where it is any number.
 //
 // Slots are words of an actor's own that are roots.  Ranges are memory that an
-// operation registers; the first is always registered, as exact.
+// operation registers; the first is registered at the beginning, as exact.
 // clang-format off
 #define SHADOW_OPS(X)                                                          \
 	/* slot a = n bytes, made in way b with c */                           \
@@ -50,7 +50,7 @@ enum shadow_driver {
 	X(load,      "abc",   90,   50, 10, 10,   6,  0)                       \
 	/* slot a = slot c, as an inner pointer */                             \
 	X(copy,      "acn",   60,   50,  6,  6,   4,  0)                       \
-	/* slot a = nothing; so b slots from a on, odd b: to the end */        \
+	/* slot a = nothing; clear does so with b slots, odd b: to the last */ \
 	X(drop,      "a",     50,    0,  8,  8,   4,  4)                       \
 	X(clear,     "ab",     4,   40,  8,  8,   4,  0)                       \
 	/* compare the object in slot a */                                     \
@@ -62,7 +62,7 @@ enum shadow_driver {
 	X(put,       "abc",    0,    0, 12, 12,  12,  0)                       \
 	/* word b of a range, slot or object a = a word like c and w */        \
 	X(wild,      "abcw",   0,    0, 24, 24, 100,  0)                       \
-	/* ask about such a word, the one before, and their page */            \
+	/* ask about such a word, the address before it, and its page */       \
 	X(ask,       "bcw",    0,    0, 10, 10,   4, 99)                       \
 	X(gc,        "",       2,    3, 10, 10,   4,  2)                       \
 	X(release,   "",       1,    1,  6,  6,   0,  0)                       \
@@ -100,8 +100,8 @@ enum shadow_driver {
 	/* slot a = n bytes of a kind, made in way b; c says whose kind, and   \
 	   which of the two */                                                 \
 	X(make,      "abcn", 200, 1500,  5,  2,  14,  0)                       \
-	/* the actor's kind a ends, and begins with layout b; if there is more \
-	   than one actor, at the next sync */                                 \
+	/* the actor's kind a ends, and begins with layout b: at the next      \
+	   sync, or at once in a program of a fuzzer */                        \
 	X(kind,      "ab",     4,    4,  2,  1,   2,  0)                       \
 	/* a kind of any number, with an object that is garbage at once */     \
 	X(brief,     "abn",    2,    4,  0,  0,   0,  0)                       \
@@ -109,7 +109,7 @@ enum shadow_driver {
 	X(frame,     "a",      4,    4,  0,  0,   0,  0)                       \
 	/* alloc in a no-GC stretch, while a slot behind a is hidden */        \
 	X(nogc,      "abcn", 10,   40,  0,  0,   0,  0)                        \
-	/* a list of the objects of words, of a single actor */                \
+	/* a list of the objects of words, if there is one actor */            \
 	X(list,      "",       2,    0,  0,  0,   0,  0)                       \
 	/* stack a of the actor is registered, with values of layout c, in     \
 	   shape b, or it is unregistered */                                   \
@@ -126,12 +126,12 @@ enum shadow_driver {
 	X(owner,     "abcn",  30,   40,  0,  0,   0,  0)                       \
 	/* the object in slot a owns stack c */                                \
 	X(own,       "ac",     8,    5,  0,  0,   0,  0)                       \
-	/* alloc, frame, fork or gc on fiber c; odd b: the own stack is        \
-	   bounded meanwhile */                                                \
+	/* alloc, frame, fork or gc on fiber c; odd b: the actor's own stack   \
+	   is bounded meanwhile */                                             \
 	X(resume,    "abcn",  10,   10,  0,  0,   0,  0)                       \
 	/* the object in slot a is freed, if only that slot refers to it */    \
 	X(free,      "a",     40,  200,  6,  6,   4,  0)                       \
-	/* or it gets n bytes */                                               \
+	/* or, on the same condition, it gets n bytes */                       \
 	X(realloc,   "an",    30,  100,  6,  6,   4,  0)                       \
 	/* slot a = an object of n bytes that is a root; odd b: without        \
 	   pointers */                                                         \
@@ -165,11 +165,11 @@ enum shadow_driver {
 	X(write,     "abc",  60,   40,  8,  4,  16,  0)                        \
 	/* slot a = value b of such a range c */                               \
 	X(read,      "abc",  30,   20,  2,  1,   3,  0)                        \
-	/* the same on a fiber whose stack the actor sets as its own, or, for  \
-	   an odd c, a root callback does */                                   \
+	/* what resume does, on a fiber whose stack the actor sets as its      \
+	   own or, for an odd c, a root callback sets */                       \
 	X(strange,   "abcn",  8,    0,  0,  0,   0,  0)                        \
-	/* collect while only static data holds what slot a does, of a single  \
-	   actor */                                                            \
+	/* collect while only static data holds what slot a does, if there is  \
+	   one actor */                                                        \
 	X(statics,   "a",     3,    0,  0,  0,   0,  0)                        \
 	/* an inner pointer does not keep the object in slot a, if nothing else\
 	   refers to it and its kind has RT_KIND_BASE */                       \
@@ -213,8 +213,7 @@ struct shadow_program {
 // In the configuration of a program: kinds have flags of shadow_flags.
 enum { SHADOW_WITH_FLAGS = 1 << 11 };
 
-// The configurations that programs are run in, each with those of some
-// drivers.
+// The configurations that programs run in.  Each driver uses some of them.
 enum shadow_mode {
 	SHADOW_ASKED,	// collecting only when asked
 	SHADOW_STRESS,	// collecting at every allocation

@@ -126,9 +126,9 @@ SHADOW_OPS(X)
 #undef X
 // clang-format on
 
-// The heap's handlers.  shadow_on_fatal keeps what the heap says, and
-// shadow_on_warning accepts no warning but those of destructors and of the
-// memory limit.
+// The heap's handlers.  shadow_on_fatal keeps what the heap says.  Unless the
+// system refuses calls, shadow_on_warning accepts only warnings of destructors
+// and of the memory limit.
 void shadow_on_fatal(const char *text, void *arg);
 void shadow_on_warning(const char *text, void *arg);
 
@@ -189,15 +189,15 @@ bool shadow_done(int error, const char *what);
 // ---- collections and flushes (shadow_collect.c) ----
 
 // A flush of all caches ends the tiny block of each.  shadow_flushed notes a
-// flush without a collection.  With more than one actor, such a flush must
-// happen in the caller's own stop, or the ledgers would miss it.
-// shadow_follow_flushes makes the ledger of an actor forget the tiny block if
-// caches were flushed since the last call.
+// flush without a collection.  In a program of SHADOW_ORACLE with several
+// actors, such a flush must happen in the caller's own stop, or the ledgers
+// would miss it.  shadow_follow_flushes makes the ledger of an actor forget the
+// tiny block if caches were flushed since the last call.
 void shadow_flushed(void);
 void shadow_follow_flushes(struct actor *a);
 
-// shadow_follow makes the copy forget what collections have freed, if there
-// were any.
+// In a program of a fuzzer, shadow_follow makes the copy forget what
+// collections have freed since the last call.  Elsewhere it does nothing.
 void shadow_follow(struct actor *a);
 
 // shadow_gc collects, and runs destructors.  shadow_run_dead is

@@ -107,8 +107,9 @@ void shadow_want(int error, const char *what);
 void shadow_set_kind(int kind, const struct shadow_layout *l, uint32_t flags);
 
 // shadow_traced is for the trace callback of an object whose first word leads
-// to its node.  If the collection marks, the first call must be the first of
-// the collection, and the only one; the others must come after it.
+// to its node.  first is what rt_trace_first returns; marks is false in a pass
+// that only checks.  In a marking, at most one call may be first, and all other
+// calls must come after it.  In a pass that only checks, no call may be first.
 void shadow_traced(const void *obj, bool first, bool marks);
 
 // ---- nodes ----

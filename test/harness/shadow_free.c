@@ -51,7 +51,8 @@ SHADOW_OP(free)
 	forget_freed(o);
 }
 
-// The words of slots may be inner pointers, but not of such an object.
+// Slots may hold inner pointers.  But one that points beyond SHADOW_BASE bytes
+// does not keep an object of a kind with RT_KIND_BASE.
 SHADOW_OP(inner)
 {
 	unsigned slot = op->a % run.nslots;
@@ -280,7 +281,7 @@ SHADOW_OP(resize)
 
 // ---- destructors ----
 
-// Some collections leave what they found, and some calls leave a part of it.
+// Unlike shadow_gc, this may leave dead objects whose destructors have not run.
 SHADOW_OP(finish)
 {
 	if (op->b % 4 == 0)
@@ -302,7 +303,8 @@ static void on_ready(size_t n, void *arg)
 	atomic_u64_add_relaxed(&run.told, 1);
 }
 
-// run_polled runs all destructors, at safepoints if these run any.
+// run_polled requires that safepoints run all destructors or, if polls is
+// false, none.
 static void run_polled(bool polls)
 {
 	size_t ready = rt_finalizers_ready();

@@ -168,7 +168,7 @@ static void unhide(struct actor *a, unsigned i, uintptr_t held)
 		shadow_decode(run.on_stacks, held,
 			      shadow_tag(run.on_stacks, true), &held);
 		// A format may drop the low bits of an address.  A guarded
-		// object of few bytes begins at any.
+		// object of few bytes may begin at any address.
 		held |= a->root[i].to->at & 7;
 	}
 	shadow_put_back(a, i, (const void *)held);
@@ -190,7 +190,7 @@ static RT_NOINLINE void on_fiber(struct actor *a, const struct shadow_op *op)
 		return;
 	}
 	held = hide(a, i);
-	wipe(); // of the address
+	wipe(); // hide has left the address below
 	if (op->b / 2 % 2)
 		shadow_do_alloc(a, op);
 	else if (op->b / 4 % 2)
@@ -242,9 +242,10 @@ static rt_stack *own_stack(struct actor_stack *s, rt_frame **frames)
 	return own;
 }
 
-// Meanwhile only the actor's own stack refers to the object of one slot.  An
-// exact thread has no roots on the stack that it runs on, even if the stack is
-// registered, except variables with names.  So the fiber's values are cleared.
+// While the fiber runs, only the actor's own stack refers to the object of one
+// slot.  An exact thread has no roots on the stack that it runs on, even if the
+// stack is registered, except variables with names.  So the fiber's values are
+// cleared.
 SHADOW_OP(resume)
 {
 	struct actor_stack *s = &a->stacks[op->c % ACTOR_STACKS];
@@ -316,8 +317,8 @@ static void set_stack(const struct actor *a, void *lo, void *hi)
 	SHADOW_TRUE(is_lo == lo && is_hi == hi);
 }
 
-// Meanwhile nothing of the actor's own stack is scanned.  What the callback
-// sets changes together with the stack: no stop lies between.
+// While the fiber runs, nothing of the actor's own stack is scanned.  What the
+// callback sets changes together with the stack: no stop lies between.
 SHADOW_OP(strange)
 {
 	struct actor_stack *s = &a->strange;

@@ -116,7 +116,8 @@ static bool is_root(const struct actor_values *v, unsigned k)
 }
 
 // meets_another tells whether value k, which is no root for the copy, is one in
-// the heap: another object came to lie at an odd address that the value is.
+// the heap.  Its encoded word may be an odd address, at which another object
+// was allocated meanwhile.
 static bool meets_another(const struct actor_values *v, unsigned k)
 {
 	const void *p = (const void *)v->word[index_of(v, k)];

@@ -48,7 +48,8 @@ SHADOW_OP(copy)
 
 	if (w.to)
 		w.value = op->n % w.to->n;
-	// This may be no reference.
+	// With RT_KIND_BASE, a word of a slot that points beyond SHADOW_BASE
+	// bytes is no reference.
 	if (w.to && w.to->based && w.value >= SHADOW_BASE)
 		w = run.wild
 			? (struct shadow_word){NULL, shadow_value(w)}
@@ -121,8 +122,9 @@ SHADOW_OP(wild)
 		shadow_set(o, op->b % o->nwords, w);
 }
 
-// A word of a stack that equals the end of an object keeps it.  One in the
-// format of stacks does so whatever is beside it.
+// A word of a stack in the format of stacks counts whatever is beside it.  With
+// rt_config.past_end, a plain word that equals the end of an object keeps that
+// object as well.
 static void reach_junk(uintptr_t p)
 {
 	struct shadow_node *o = shadow_find(p - 1);

@@ -1,3 +1,4 @@
+// Runs the tests that have registered themselves, with Check.
 #define _GNU_SOURCE // program_invocation_short_name
 #include "test/harness/suite.h"
 

@@ -24,8 +24,9 @@
 // fields of struct suite_test; any expression will do, since a constructor
 // evaluates them.
 //
-// Tests run in the order of their files' names, and then of their lines.  A
-// program fails if two of its tests have one name, or if it has none.
+// The tests of a group run in the order of their files' names, and then of
+// their lines; its skipped tests come last.  A program fails if two of its
+// tests have one name, or if it has no test.
 #define TEST(test, ...)                                                        \
 	static void test(int);                                                 \
 	static struct suite_test suite_##test;                                 \

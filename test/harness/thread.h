@@ -17,7 +17,7 @@ static inline pthread_t start_thread(void *(*fn)(void *), void *arg)
 	return thread;
 }
 
-// start_thread_on gives the thread a stack of its own size.
+// start_thread_on starts a thread with a stack of stack_size bytes.
 static inline pthread_t start_thread_on(size_t stack_size, void *(*fn)(void *),
 					void *arg)
 {

@@ -5,19 +5,19 @@
 //
 // Threads come and go, allocate sizes that shift from round to round, drop what
 // they hold, send each other objects, read statistics, collect and block.  The
-// process forks.  At the end of a round free memory is released.
-// Then the same objects live as after every other round.  The heap is counted
-// again, totals have not fallen, and the memory that the system holds for the
-// process is noted.
+// process forks.  At the end of a round free memory is released.  Then the same
+// objects live as after every other round.  The heap is counted again, totals
+// have not fallen, and the memory that the system holds for the process is
+// noted.
 //
 // One heap sweeps in the stop, has no scavenger, and is told to release memory.
 // The other one sweeps beside the threads, gets memory ahead of need, and has a
 // scavenger that releases.  It is told to release in one round of three.  In
-// the others the program waits, as blocked, until its free memory was released
-// by itself, once after a collection that the program asked for, and once after
-// one that it did not.  A scavenger that does nothing makes such a round wait
-// until the test has failed.  No time passes in a wait but by
-// fault_advance_clock.
+// the other two the program waits in a blocking region until the scavenger has
+// released the free memory: in one after a collection that the program asked
+// for, in the other after one that it did not.  If the scavenger does nothing,
+// the test fails there.  A wait does not last the real seconds:
+// fault_advance_clock makes them pass.
 //
 // At the end a line is fitted through the noted values (Theil and Sen: the
 // median of all slopes, so that single rounds do not count).  Its rise over all

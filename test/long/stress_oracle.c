@@ -1,9 +1,9 @@
 // stress_oracle - are the statistics right at every moment?
 //
-// Random programs (shadow.h) whose actors allocate, collect, detach and attach,
-// and drop what they hold.  Now and then one of them stops the world and
-// compares the fast statistics with two others: a recount of the stopped heap,
-// and the sum of the ledgers in which each actor counts its requests.
+// The actors of random programs (shadow.h) allocate, collect, detach and
+// attach, and drop what they hold.  Now and then one of them stops the world
+// and compares the fast statistics with two others: a recount of the stopped
+// heap, and the sum of the ledgers in which each actor counts its requests.
 //
 // RT_SEED replays the random numbers, RT_STRESS_SECONDS=n makes the run longer.
 #include <time.h>

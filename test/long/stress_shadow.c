@@ -1,6 +1,6 @@
 // stress_shadow - does the heap hold exactly what a copy of it holds?
 //
-// Random programs (shadow.h) of one to eight actors.  Each is run six times:
+// Random programs (shadow.h) of one to eight actors are run, each six times:
 // collecting only where the program says so, at every allocation, as the pacer
 // says, and as the pacer says with guards behind objects, with helpers, and
 // without memory to mark.  Every run must pass its checks, and all must end

@@ -6,8 +6,8 @@
 # In README.md a line "<!-- example -->" comes before a block that is
 # examples/hello.c, and "<!-- output -->" before one that is what it prints.  A
 # line "<!-- from FILE -->" there or in doc/embedding.md comes before a block of
-# lines of examples/FILE.  If it is a diff, these are the lines that it adds; of a
-# patch it has lines of any sort.
+# lines of examples/FILE.  If the block is a diff of a source, only the lines
+# that it adds count.  If FILE is a patch, the block has lines of the patch.
 #
 # usage: srcdir=DIR [top_builddir=DIR] CC=... test/scripts/embed.sh [README]
 set -u

@@ -1,4 +1,5 @@
-// Statistics in three generations: what one moment has, and what is folded.
+// Statistics in three slots: a reading is of one moment, and folding loses
+// nothing.
 #include "runtime/world/heapstats.h"
 
 #include "test/harness/await.h"

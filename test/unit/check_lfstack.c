@@ -1,4 +1,4 @@
-// The stack without locks keeps every node, whoever pushes and pops.
+// The stack without locks keeps every node, whichever threads push and pop.
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>

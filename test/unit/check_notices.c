@@ -1,4 +1,4 @@
-// Lines for the host that stops find and threads take.
+// Lines for the host: stoppers add them, and threads take them.
 #include <pthread.h>
 
 #include "gc/mark/notices.h"

@@ -1,4 +1,4 @@
-// Stopping the world: who runs meanwhile, and which times are noted.
+// Stopping the world: which threads run meanwhile, and which times are noted.
 #include "runtime/world/stw.h"
 
 #include <signal.h>

@@ -1,5 +1,5 @@
-// What markers share: the stack of one, given words, jobs, and which one is
-// alone.
+// The stack of one marker, and what markers share: words that they give each
+// other, jobs, and which marker is alone.
 //
 // A marker here is a thread that does by hand what drain_stack and finish do,
 // so each order of events is the one that the test wants.

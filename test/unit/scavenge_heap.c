@@ -1,4 +1,5 @@
-// Releasing free pages to the system beside a program, and when it asks for it.
+// Releasing free pages to the system: beside a program, and when a program asks
+// for it.
 #define RT_NO_INLINE_ALLOC
 #include <errno.h>
 #include <rt/rt.h>

@@ -1,5 +1,6 @@
 // Scenarios of check_faults for what goes on beside a program: pages that go to
-// the system and come from it, sweeping, and collections that nobody asks for.
+// the system and come from it, sweeping, and collections that no thread asks
+// for.
 #include "test/whole/faults.h"
 
 #include <errno.h>

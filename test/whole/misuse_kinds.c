@@ -1,4 +1,5 @@
-// Flags of kinds: each bit by itself, and all three, with each layout.
+// Flags of kinds with each layout: those of destructors, each bit by itself,
+// and RT_KIND_BASE, RT_KIND_SERIAL and RT_KIND_ONCE together.
 #include "test/whole/misuse.h"
 
 static const rt_type plain = RT_TYPE_INIT(16, 0, NULL, 0, 0, NULL, NULL, NULL,

@@ -1,6 +1,6 @@
-// A heap that is swept beside its threads does as one that is swept in the
-// stop: the same goals and huge pages, as many collections, and no allocation
-// that is refused.
+// A heap that is swept beside its threads behaves like one that is swept in the
+// stop: it has the same goals and huge pages and as many collections, and
+// refuses no allocation.
 #include "test/whole/swept.h"
 
 #include "gc/cycle/pacer.h"

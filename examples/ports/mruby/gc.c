@@ -7,8 +7,9 @@
 // belongs to.
 //
 // Proc, Data and Fiber own something outside the heap.  They have a kind of
-// their own with a destructor, which runs in the first allocation of an object
-// after a collection, as in mruby.  An Env needs none: its values are in the
+// their own with a destructor.  It runs at the end of a collection that a
+// program requests, and otherwise in the first allocation of an object after a
+// collection, as in mruby.  An Env needs none: it owns nothing outside the
 // heap.
 #include <stdio.h>
 #include <stdlib.h>
