@@ -174,8 +174,8 @@ void *rt_alloc_of_slow_(rt_thread *t, int kind, size_t n)
 // ---- types without a header ----
 //
 // The bits of an object are written before the host knows its address, and
-// before the thread may be stopped again.  If another thread took the object in
-// a stop, it has written the bits there (supply_object).  Until then markers
+// before the thread may be stopped again.  If a collection took the object for
+// the thread, its leader has written them (supply_object).  Until then markers
 // may read what the slot's bits were before.  That is harmless, because all
 // words of the object are zero.
 

@@ -228,9 +228,10 @@ static void flush_all(struct rt_proc *p)
 	mcache_flush_pages_all();
 }
 
-// note_type writes the type bits of an object that another thread gets.  Its
-// thread must not write them: before it runs, another collection may give its
-// span to a third thread, which writes bits in the same word.
+// note_type writes the type bits of an object that was taken in a stop.  The
+// thread that gets it must not write them: before that thread runs, another
+// collection may give its span to a third thread, which writes bits in the same
+// word.
 static void note_type(struct want *w, void *obj)
 {
 	RT_ASSERT(stw_stopped());

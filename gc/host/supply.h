@@ -27,7 +27,8 @@ struct want {
 	bool dry;    // the cache has nothing, so it need not be asked
 	bool narrow; // 24 bytes are a class, as for kinds from KIND_ALIGN8 on
 	// Of a typed object, whose type bits the caller of supply_request must
-	// write.  NULL: another thread has written them.
+	// write.  NULL: the object is not typed, or the leader of a collection
+	// has written them.
 	const struct rt_type *type;
 	size_t count;
 	// Whether the object gets a guard is decided once.

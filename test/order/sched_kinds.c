@@ -176,6 +176,11 @@ static int find_typed(void *obj, size_t n, int its_kind, void *found)
 	return 0;
 }
 
+static uint64_t type_bits(const void *obj)
+{
+	return typebits_low(typebits_get((uintptr_t)obj, 3), 3);
+}
+
 // The type bits of an object that the leader took for a thread are written at
 // once.  If the thread wrote them when it runs again, another thread might have
 // its span by then, and write bits in the same word.
@@ -195,12 +200,14 @@ TEST(the_type_of_what_was_given_is_known_at_once)
 	host_unblock();
 	ck_assert_int_eq(rt_heap_walk(find_typed, &found), RT_OK);
 	ck_assert_ptr_nonnull(found);
-	ck_assert_uint_eq(typebits_low(typebits_get((uintptr_t)found, 3), 3),
-			  outer_words[0]);
+	ck_assert_uint_eq(type_bits(found), outer_words[0]);
+	// The thread itself writes none.
+	typebits_put((uintptr_t)found, 3, 2);
 	host_block();
 	let_end(SCHED_ASK_WAIT_WOKEN, &second);
 	host_unblock();
 	ck_assert_ptr_eq(given, found);
+	ck_assert_uint_eq(type_bits(found), 2);
 	heap_healthy();
 }
 
