@@ -223,15 +223,11 @@ table() {
 # tables prints all results; the first call reports failures on standard error.
 tables() {
 	status=0
-	table aims || status=1
+	echo 'Ratios: what rtheap has over what the heap has (value, CPU time,'
+	printf 'peak); below 1 is better.  Best: collector, or malloc and free.\n\n'
+	table cases || status=1
 	printf '\nWhere a peer is ahead:\n\n'
 	table behind 2>/dev/null || status=1
-	printf '\nMedian, half the range of the runs, CPU time of the measured'
-	printf ' part, peak MiB:\n\n'
-	table all 2>/dev/null || status=1
-	printf '\nWhat rtheap has over what each heap has, below 1 is better:'
-	printf ' value, CPU time, peak MiB:\n\n'
-	table ratios 2>/dev/null || status=1
 	table figures 2>/dev/null || status=1
 	return $status
 }
@@ -298,7 +294,7 @@ header() {
 		"repetitions: $repetitions  "
 	echo "first touch of a page: $(page_touch $touched) ns, once more:" \
 		"$(page_touch $touched) ns  "
-	echo "heaps: $versions${missing:+; not there: $missing}"
+	echo "heaps: $versions${missing:+; not there: $missing}" | fold -s -w 80
 	echo
 }
 

@@ -4,14 +4,11 @@
 # 	-v heaps="A B ..." -v limit=SECONDS -v place="MACHINE; DATE"
 # 	cases peers.tsv
 #
-# mode aims: a line for each case, rtheap beside the best others, in Markdown; the
-#   peak MiB in brackets; rtheap's value, CPU time and peak memory, divided by the
-#   other's.
+# mode cases: a line for each case, below it one for each heap (value, CPU time
+#   and peak memory, and rtheap's divided by these) and one for each aim.
 # mode missed: the aims that were missed, and how many were reached.
 # mode behind: the cases in which another heap is ahead beyond the spread.
-# mode all: every heap's median, spread, CPU time and peak memory.
-# mode ratios: rtheap's figures divided by those of every other, as above.
-# mode figures: a table for each case that has further figures.
+# mode figures: tables for each case that has further figures.
 # mode readme: the rows that the cases name, and in how many cases others are
 #   ahead.
 # mode plot: medians of the cases that match -v rows=REGEXP, heaps in columns;
@@ -91,19 +88,6 @@ function aims_read(c, text, reached, n, i, aim, part)
 	return n
 }
 
-function aims_line(c, n, i, aim, got, text, reached)
-{
-	n = aims_read(c, aim, got)
-	for (i = 1; i <= n; i++) {
-		text = text (i > 1 ? ", " : "") aim[i]
-		reached = reached (i > 1 ? ", " : "") got[i]
-	}
-	printf "| %s, %s | %s | ±%.0f%% | %s | %s | %s | %s |\n", title[c],
-		unit[c], cell(c, "rtheap"), spread(c SUBSEP "rtheap"),
-		best_cell(c, 0), best_cell(c, 1),
-		text == "" ? "-" : text, reached == "" ? "-" : reached
-}
-
 # missed_lines prints the case, and below it a line for each missed aim; the
 # first has the figures.
 function missed_lines(c, n, i, aim, got, cells)
@@ -119,37 +103,53 @@ function missed_lines(c, n, i, aim, got, cells)
 				spread(c SUBSEP "rtheap"), best_cell(c, 0))
 		} else
 			cells = " |  |  | "
-		printf "| missed: %s | %s |\n", aim[i], cells
+		printf "| aim %s | %s |\n", aim[i], cells
 	}
 }
 
 # ---- Lines of cases ----
 
-function all_line(c, i, key)
+# heap_lines prints what each heap has that ran, or did not end in time.
+function heap_lines(c, i, heap, key)
 {
-	printf "| %s, %s |", title[c], unit[c]
 	for (i = 1; i <= nheaps; i++) {
-		key = c SUBSEP heap_name[i]
+		heap = heap_name[i]
+		key = c SUBSEP heap
 		if (runs[key])
-			printf " %s ±%.0f%% %.2fs %.0fM |",
-				number(median(value, key)), spread(key),
-				median(cpu, key), median(peak, key)
-		else
-			printf " %s |", absent(key)
+			printf "| %s | %s | %.2f | %.0f | %s |\n",
+				heap (heap == best(c, 0) || heap == best(c, 1) ? \
+				" (best)" : ""), value_cell(key),
+				median(cpu, key), median(peak, key),
+				heap != "rtheap" && runs[c, "rtheap"] ? \
+				ratios(c, heap) : "-"
+		else if (key in late)
+			printf "| %s | %s |  |  |  |\n", heap, absent(key)
 	}
-	printf "\n"
 }
 
-function ratios_line(c, i, key)
+function aim_lines(c, n, i, aim, got, word)
 {
-	printf "| %s |", title[c]
-	for (i = 1; i <= nheaps; i++) {
-		key = c SUBSEP heap_name[i]
-		if (heap_name[i] != "rtheap")
-			printf " %s |", runs[key] ? ratios(c, heap_name[i]) : \
-				absent(key)
-	}
-	printf "\n"
+	word["yes"] = "reached"
+	word["no"] = "missed"
+	word["?"] = "not compared"
+	n = aims_read(c, aim, got)
+	for (i = 1; i <= n; i++)
+		printf "| %s: %s |  |  |  |  |\n", word[got[i]], aim[i]
+}
+
+function case_lines(c)
+{
+	printf "| **%s, %s** |  |  |  |  |\n", title[c], unit[c]
+	heap_lines(c)
+	if (runs[c, "rtheap"])
+		aim_lines(c)
+}
+
+# value_cell returns the median of a heap's values, and their spread.
+function value_cell(key)
+{
+	return runs[key] ? number(median(value, key)) \
+		sprintf(" ±%.0f%%", spread(key)) : absent(key)
 }
 
 function figure_cell(key, name)
@@ -160,30 +160,68 @@ function figure_cell(key, name)
 		absent(key)
 }
 
-function figures_table(c, model, i, k, key)
+# column_head and column_cell return what column k of the figures of a case has:
+# its values in column 0, then what it measures beside them.
+function column_head(c, model, k)
 {
-	if (!(model = most_figures(c)))
-		return
-	model = c SUBSEP model
-	printf "\n%s:\n\n| heap | %s |", title[c], unit[c]
-	for (k = 1; k <= figure_count[model]; k++)
-		printf " %s |", figure_text(figure_name[model, k], ", ")
-	printf "\n| --- | ---: |"
-	for (k = 1; k <= figure_count[model]; k++)
+	return k ? figure_text(figure_name[model, k], ", ") : unit[c]
+}
+
+function column_cell(c, model, k, heap)
+{
+	return k ? figure_cell(c SUBSEP heap, figure_name[model, k]) : \
+		value_cell(c SUBSEP heap)
+}
+
+function column_width(c, model, k, i, n, width)
+{
+	width = length(column_head(c, model, k))
+	for (i = 1; i <= nheaps; i++) {
+		n = length(column_cell(c, model, k, heap_name[i]))
+		width = n > width ? n : width
+	}
+	return width + 3
+}
+
+# columns_print prints a table of the columns from k to last.
+function columns_print(c, model, k, last, i, j, key)
+{
+	printf "\n| heap |"
+	for (j = k; j <= last; j++)
+		printf " %s |", column_head(c, model, j)
+	printf "\n| --- |"
+	for (j = k; j <= last; j++)
 		printf " ---: |"
 	printf "\n"
 	for (i = 1; i <= nheaps; i++) {
 		key = c SUBSEP heap_name[i]
 		if (!runs[key] && !(key in late))
 			continue
-		printf "| %s | %s |", heap_name[i],
-			runs[key] ? number(median(value, key)) \
-			sprintf(" ±%.0f%%", spread(key)) : absent(key)
-		for (k = 1; k <= figure_count[model]; k++)
-			printf " %s |", figure_cell(key, figure_name[model, k])
+		printf "| %s |", heap_name[i]
+		for (j = k; j <= last; j++)
+			printf " %s |", column_cell(c, model, j, heap_name[i])
 		printf "\n"
 	}
-	printf "\n%s\n", caption(c)
+}
+
+# figures_tables prints the figures of a case, in as many tables as lines of 100
+# columns need.  The names of heaps take at most 16 of these.
+function figures_tables(c, model, k, last, width)
+{
+	if (!(model = most_figures(c)))
+		return
+	model = c SUBSEP model
+	printf "\n%s:\n", title[c]
+	for (k = 0; k <= figure_count[model]; k = last + 1) {
+		width = 16 + column_width(c, model, k)
+		for (last = k; last < figure_count[model]; last++) {
+			width += column_width(c, model, last + 1)
+			if (width > 100)
+				break
+		}
+		columns_print(c, model, k, last)
+	}
+	printf "\n%s\n", folded(caption(c))
 }
 
 function figures_plot(c, model, i, k, key, name)
@@ -215,25 +253,12 @@ function plot_line(c, i, key, name)
 	printf "\n"
 }
 
-# columns_heading names the heaps, from number after + 1 on.
-function columns_heading(after, i)
-{
-	printf "| workload |"
-	for (i = after + 1; i <= nheaps; i++)
-		printf " %s |", heap_name[i]
-	printf "\n| --- |"
-	for (i = after + 1; i <= nheaps; i++)
-		printf " ---: |"
-	printf "\n"
-}
-
 function heading(i)
 {
-	if (mode == "aims") {
-		print "| workload | rtheap | spread | best collector | ratios |" \
-			" best malloc and free | ratios | aim | reached |"
-		print "| --- | ---: | ---: | ---: | ---: | ---: | ---: |" \
-			" --- | --- |"
+	if (mode == "cases") {
+		print "| workload, heaps and aims | value | CPU, s |" \
+			" peak, MiB | ratios |"
+		print "| --- | ---: | ---: | ---: | ---: |"
 		return
 	}
 	if (mode == "missed") {
@@ -251,11 +276,7 @@ function heading(i)
 		for (i = 1; i <= nheaps; i++)
 			printf "\t\"%s\"", heap_name[i]
 		printf "\n"
-		return
 	}
-	if (mode == "figures" || mode == "behind")
-		return
-	columns_heading(mode == "ratios")
 }
 
 BEGIN {
@@ -316,18 +337,14 @@ END {
 	heading()
 	for (i = 1; i <= ncases; i++) {
 		c = case_name[i]
-		if (mode == "aims" && runs[c, "rtheap"])
-			aims_line(c)
+		if (mode == "cases" && (c in unit))
+			case_lines(c)
 		else if (mode == "missed" && runs[c, "rtheap"])
 			missed_lines(c)
 		else if (mode == "readme" && (c in unit))
 			readme_rows(c)
-		else if (mode == "all" && (c in unit))
-			all_line(c)
-		else if (mode == "ratios" && runs[c, "rtheap"])
-			ratios_line(c)
 		else if (mode == "figures" && (c in unit))
-			figures_table(c)
+			figures_tables(c)
 		else if (mode == "plot" && (c in unit) && c ~ rows)
 			plot_line(c)
 		else if (mode == "plot-figures" && (c in unit) && c ~ rows)
@@ -342,7 +359,7 @@ END {
 		print ""
 		behind_short()
 	} else if (mode !~ /^(plot|figures|missed)/) {
-		printf "\n%s\n", caption_all()
+		printf "\n%s\n", folded(caption_all())
 	}
 	if (failed != "") {
 		print substr(failed, 2) > "/dev/stderr"

@@ -3,8 +3,6 @@
 # source in C or C++ more than 80, with tabs of 8.  No cell of a table in doc or
 # README.md has more than 25 words: what needs more is a paragraph.
 #
-# The large tables in doc/peers, which a bench writes, may have more columns.
-#
 # usage: srcdir=DIR tools/widths.sh
 set -u
 LC_ALL=C
@@ -54,7 +52,7 @@ wordier() {
 
 documents() {
 	find "$srcdir/doc" "$srcdir/examples" "$srcdir/test" \
-		-name '*.md' ! -path '*/peers/*' ! -path '*/build/*'
+		-name '*.md' ! -path '*/build/*'
 	echo "$srcdir/README.md"
 	echo "$srcdir/HACKING.md"
 	echo "$srcdir/SECURITY.md"
