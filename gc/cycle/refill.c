@@ -158,8 +158,8 @@ static void count_lost(struct rt_proc *p, uint64_t bytes)
 }
 
 // pay_growth counts pages that a large object has gained as those of a new one.
-// If the sweep has not freed as many, it sweeps a chunk, but not more: the
-// pages behind the object were free.
+// If the sweep has not freed as many, it sweeps a chunk, even in a no-GC
+// stretch, but not more: the pages behind the object were free.
 static RT_NOINLINE void pay_growth(struct rt_proc *p, uint64_t npages)
 {
 	if (!swept_pay(npages))
