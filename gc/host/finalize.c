@@ -129,6 +129,7 @@ static void warn(uint64_t waited)
 void finalize_tell_news(void)
 {
 	uint64_t waited = atomic_u64_load_relaxed(&dropnews.waited);
+	size_t ready;
 
 	schedpoint(SCHED_FINALIZE_TELL_NEWS);
 	if (door_attached_now(false) != RT_OK)
@@ -136,10 +137,13 @@ void finalize_tell_news(void)
 	atomic_u32_store_relaxed(&dropnews.news, 0);
 	if (waited != 0 && atomic_u64_cas_relaxed(&dropnews.waited, waited, 0))
 		warn(waited);
-	if (drops_ready() == 0)
+	// Another thread may begin with these destructors at any moment.  So the
+	// number is read once: the host is never told of none.
+	ready = drops_ready();
+	if (ready == 0)
 		return;
 	if (door_attached_now(false) == RT_OK && !door_nogc())
-		handlers_tell_ready(drops_ready());
+		handlers_tell_ready(ready);
 	else
 		atomic_u32_store_relaxed(&dropnews.news, 1);
 }
