@@ -104,6 +104,28 @@ static void asks(struct hand *h, void (*fn)(void))
 	pass_at(SCHED_ASK_WAIT, h, fn);
 }
 
+// leader_gives makes the second hand call fn, for which a leader must take
+// memory, and returns when it has, before that hand runs again.
+static void leader_gives(void (*fn)(void))
+{
+	host_block();
+	stw_acquire(NULL);
+	waits_for_stop(&first, host_collect);
+	schedpoint_hold(SCHED_ASK_WAIT_WOKEN);
+	asks(&second, fn);
+	stw_release();
+	await_held(SCHED_ASK_WAIT_WOKEN);
+	hand_end(&first);
+	host_unblock();
+}
+
+static void given_runs(void)
+{
+	host_block();
+	let_end(SCHED_ASK_WAIT_WOKEN, &second);
+	host_unblock();
+}
+
 GROUP(kinds, .setup = begin, .timeout = 2 * AWAIT_SECONDS);
 
 static const size_t sizes[] = {24, 48, 6000, 40000};
@@ -127,16 +149,7 @@ TEST(what_was_given_may_be_read, .n = RT_ARRAY_LEN(sizes))
 
 	size = sizes[_i];
 	fill_all();
-	host_block();
-	stw_acquire(NULL);
-	waits_for_stop(&first, host_collect);
-	schedpoint_hold(SCHED_ASK_WAIT_WOKEN);
-	atomic_u32_store_release(&go, 1);
-	asks(&second, is_provided);
-	stw_release();
-	await_held(SCHED_ASK_WAIT_WOKEN);
-	hand_end(&first);
-	host_unblock();
+	leader_gives(is_provided);
 	ck_assert_int_eq(rt_heap_walk(look_at, &found), RT_OK);
 	// A large one is set up by its own thread.
 	ck_assert((found == NULL) == (size > 32760));
@@ -145,9 +158,7 @@ TEST(what_was_given_may_be_read, .n = RT_ARRAY_LEN(sizes))
 	ck_assert((atomic_u32_load_relaxed(&traced) != 0) == (found != NULL));
 	root[0] = NULL;
 	ck_assert_int_eq(rt_kind_unregister(kind), RT_EBUSY);
-	host_block();
-	let_end(SCHED_ASK_WAIT_WOKEN, &second);
-	host_unblock();
+	given_runs();
 	heap_healthy();
 }
 
@@ -189,23 +200,13 @@ TEST(the_type_of_what_was_given_is_known_at_once)
 	void *found = NULL;
 
 	fill_all();
-	host_block();
-	stw_acquire(NULL);
-	waits_for_stop(&first, host_collect);
-	schedpoint_hold(SCHED_ASK_WAIT_WOKEN);
-	asks(&second, gets_typed);
-	stw_release();
-	await_held(SCHED_ASK_WAIT_WOKEN);
-	hand_end(&first);
-	host_unblock();
+	leader_gives(gets_typed);
 	ck_assert_int_eq(rt_heap_walk(find_typed, &found), RT_OK);
 	ck_assert_ptr_nonnull(found);
 	ck_assert_uint_eq(type_bits(found), outer_words[0]);
 	// The thread itself writes none.
 	typebits_put((uintptr_t)found, 3, 2);
-	host_block();
-	let_end(SCHED_ASK_WAIT_WOKEN, &second);
-	host_unblock();
+	given_runs();
 	ck_assert_ptr_eq(given, found);
 	ck_assert_uint_eq(type_bits(found), 2);
 	heap_healthy();
