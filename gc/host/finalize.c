@@ -137,8 +137,8 @@ void finalize_tell_news(void)
 	atomic_u32_store_relaxed(&dropnews.news, 0);
 	if (waited != 0 && atomic_u64_cas_relaxed(&dropnews.waited, waited, 0))
 		warn(waited);
-	// Another thread may begin with these destructors at any moment.  So the
-	// number is read once: the host is never told of none.
+	// Another thread may begin with these destructors at any moment.  So
+	// the number is read once: the host is never told of none.
 	ready = drops_ready();
 	if (ready == 0)
 		return;
