@@ -88,11 +88,12 @@ extern "C" {
 enum rt_finalize_mode { RT_FINALIZE_MANUAL, RT_FINALIZE_POLL };
 
 /*
- * A ready callback is told what rt_finalizers_ready returns, soon after a
- * collection that has found dead objects.  It runs at the first of these: the
- * end of the rt_gc that ran the collection, the end of the next rt_gc, and the
- * next allocation of an object for which the cache of its thread (rt/rt.h) has
- * no room.  It runs on the thread that makes this call, which is attached and
+ * A ready callback is told what rt_finalizers_ready has returned, at least 1,
+ * soon after a collection that has found dead objects.  Other threads may begin
+ * with their destructors meanwhile.  It runs at the first of these: the end of
+ * the rt_gc that ran the collection, the end of the next rt_gc, and the next
+ * allocation of an object for which the cache of its thread (rt/rt.h) has no
+ * room.  It runs on the thread that makes this call, which is attached and
  * outside a blocking region, its own stop and a no-GC stretch.  An allocation
  * in a stretch leaves the news to a later call.
  *

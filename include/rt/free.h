@@ -99,11 +99,12 @@ RT_API int rt_free(void *p);
  * Returns NULL if there is no memory, if p is not the beginning of an object of
  * that kind, if the object was freed before, or if rt_drop_now has dropped it
  * meanwhile.  It also returns NULL where rt_alloc_kind does, and so always if
- * kind is RT_TYPED.  In all these cases the object stays as it was, with one
- * exception: if a handler detaches the thread, the object may be gone (Handlers
- * in rt/gc.h).  Lack of memory never prevents an object from shrinking, unless
- * other requests may share it.  It is noticed that an object was freed before
- * where rt_free would notice it.
+ * kind is RT_TYPED.  In all these cases the object stays as it was, with two
+ * exceptions: one that rt_drop_now has dropped is dead, and if a handler
+ * detaches the thread, the object may be gone (Handlers in rt/gc.h).  Lack of
+ * memory never prevents an object from shrinking, unless other requests may
+ * share it.  It is noticed that an object was freed before where rt_free would
+ * notice it.
  *
  * In statistics, the bytes that an object gains in place count in total_alloc,
  * and those that it loses count as freed.  Neither counts in mallocs or frees.
