@@ -142,6 +142,7 @@ void finalize_tell_news(void)
 	ready = drops_ready();
 	if (ready == 0)
 		return;
+	schedpoint(SCHED_FINALIZE_TELL_NEWS_READY);
 	if (door_attached_now(false) == RT_OK && !door_nogc())
 		handlers_tell_ready(ready);
 	else

@@ -71,6 +71,7 @@
 	X(CALL_DROP)	      /* has begun a drop, will call the destructor */ \
 	X(FREE_BATCH)	      /* has freed a part of a batch, will poll */     \
 	X(FINALIZE_TELL_NEWS) /* has read how much to warn of */               \
+	X(FINALIZE_TELL_NEWS_READY) /* has read how many are ready */          \
 	X(FINALIZE_NOW) /* runs destructors, will stop the world and pick */   \
 	X(FINALIZE_NOW_PICKED) /* has picked, and started the world */         \
                                                                                \

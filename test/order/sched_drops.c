@@ -540,3 +540,29 @@ TEST(one_of_two_threads_warns_of_what_waits)
 	ck_assert_int_eq(rt_set_warn_handler(NULL, NULL), RT_OK);
 	ck_assert_uint_eq(rt_run_finalizers(0), 4);
 }
+
+static size_t told; // by note_ready
+
+static void note_ready(size_t n, void *arg)
+{
+	(void)arg;
+	told += n;
+}
+
+// The host is told of what was ready, although another thread has run it since.
+TEST(the_host_is_told_of_what_was_ready)
+{
+	ck_assert_int_eq(
+	    rt_set_finalize_mode(RT_FINALIZE_MANUAL, note_ready, NULL), RT_OK);
+	for (size_t i = 0; i < 3; i++)
+		make(i);
+	supply_collect(proc_self(), ASK_FORCED);
+	host_block();
+	hold_at(SCHED_FINALIZE_TELL_NEWS_READY, &first, tell);
+	hand_run(&second, run_all);
+	ck_assert_uint_eq(ran, 3);
+	let_end(SCHED_FINALIZE_TELL_NEWS_READY, &first);
+	ck_assert_uint_eq(told, 3);
+	host_unblock();
+	each_dropped_once(3);
+}
