@@ -17,11 +17,12 @@ nodes() {
 	[ -e "$1" ] && echo $# || echo 1
 }
 
-# machine prints the processor, nodes, kernel and its setting for huge pages.
+# machine prints the processor, NUMA nodes, kernel and its setting for huge
+# pages.
 machine() {
 	huge=$(sed 's/.*\[\(.*\)\].*/\1/' \
 		/sys/kernel/mm/transparent_hugepage/enabled 2>/dev/null || :)
-	echo "$(cpu), $(getconf _NPROCESSORS_ONLN) CPUs, $(nodes) nodes," \
+	echo "$(cpu), $(getconf _NPROCESSORS_ONLN) CPUs, NUMA nodes: $(nodes)," \
 		"$(uname -sr), huge pages: ${huge:-none}"
 }
 

@@ -112,9 +112,9 @@ function ratios(c, heap, mine, other)
 		over(peak, mine, other)
 }
 
-function best_cell(c, free, heap)
+function best_cell(c, heap)
 {
-	heap = best(c, free)
+	heap = best(c, 0)
 	if (heap == "")
 		return "- | -"
 	return cell(c, heap) " " heap " | " ratios(c, heap)

@@ -294,7 +294,9 @@ header() {
 		"repetitions: $repetitions  "
 	echo "first touch of a page: $(page_touch $touched) ns, once more:" \
 		"$(page_touch $touched) ns  "
-	echo "heaps: $versions${missing:+; not there: $missing}" | fold -s -w 80
+	# A heap and its version stay in one line.
+	echo "heaps: $versions${missing:+; not there: $missing}" |
+		sed 's/ \([0-9]\)/~\1/g' | fold -s -w 80 | sed 's/ $//; s/~/ /g'
 	echo
 }
 

@@ -100,7 +100,7 @@ function missed_lines(c, n, i, aim, got, cells)
 		if (cells == "") {
 			printf "| %s, %s |  |  |  |  |\n", title[c], unit[c]
 			cells = sprintf("%s | ±%.0f%% | %s", cell(c, "rtheap"),
-				spread(c SUBSEP "rtheap"), best_cell(c, 0))
+				spread(c SUBSEP "rtheap"), best_cell(c))
 		} else
 			cells = " |  |  | "
 		printf "| aim %s | %s |\n", aim[i], cells

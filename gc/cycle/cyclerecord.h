@@ -53,8 +53,8 @@ void cyclerecord_found(const struct mark_result *found);
 void cyclerecord_paced(const struct pacer_terms *t, uint64_t in_use);
 
 // cyclerecord_counted adds what was passed to pacer_account and to
-// gcstats_end_cycle.  The world must still be stopped, and c must have ended
-// just now.
+// gcstats_end_cycle.  The world must still be stopped, and gcstats_end_cycle(c)
+// must have been called just before.
 void cyclerecord_counted(const struct gcstats_cycle *c);
 
 // cyclerecord_publish makes the record visible and returns its number.  The

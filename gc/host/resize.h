@@ -12,12 +12,12 @@
 // the thread must own the object.
 bool resize_in_place(struct rt_proc *p, const struct object *o, size_t n);
 
-// resize_object makes the object that an allocation has returned as p, and
-// reclaim_find has found, n bytes large, and returns where it is now.  Returns
-// NULL, and changes nothing, if there is no memory, if rt_drop_now has dropped
-// the object meanwhile, or if a handler of the host has not left the thread as
-// it was.  t must be the calling thread's, and the thread must be one that may
-// allocate.
+// resize_object makes an object n bytes large and returns where it is now.  p
+// must be what the object's allocation has returned, and o what reclaim_find
+// has found for p.  Returns NULL, and changes nothing, if there is no memory,
+// if rt_drop_now has dropped the object meanwhile, or if a handler of the host
+// has not left the thread as it was.  t must be the calling thread's, and the
+// thread must be one that may allocate.
 void *resize_object(struct rt_thread *t, void *p, const struct object *o,
 		    size_t n);
 

@@ -101,8 +101,9 @@ struct mspan *mheap_alloc_small(struct rt_proc *p, struct mheap_cache *cache,
 				spanclass sc);
 
 // mheap_alloc_large makes a span with one object of request bytes, in the state
-// PAGEWORD_SETTING_UP: no look-up finds it until mheap_publish_large.  Its
-// parameters and failures are as for mheap_alloc_small.
+// PAGEWORD_SETTING_UP: no look-up of the host finds it until
+// mheap_publish_large, but markers and the sweep do.  Its parameters and
+// failures are as for mheap_alloc_small.
 struct mspan *mheap_alloc_large(struct rt_proc *p, struct mheap_cache *cache,
 				unsigned kind, size_t request);
 void mheap_publish_large(struct mspan *s);

@@ -2,10 +2,10 @@
 //
 // Go: mspan (mheap.go).
 //
-// Two questions have two answers.  "Is this slot allocated?" is asked of the
-// line that the heap's sweepgen calls alloc.  "Is it counted?" is asked of
-// the line that the span's own sweepgen calls alloc.  They differ only while
-// the span waits to be swept.
+// Whether a slot is allocated and whether it is counted are two questions.  The
+// line that the heap's sweepgen calls alloc answers the first, the line that
+// the span's own sweepgen calls alloc the second.  The answers differ only
+// while the span waits to be swept.
 //
 // A cached span belongs to one P: only that P takes runs from it and frees
 // their unused slots.  Its alloc_count lacks the slots that the P took;

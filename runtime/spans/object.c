@@ -44,7 +44,8 @@ RT_INLINE bool is_there(const struct linewords *lines, unsigned bit,
 	       object_test(lines, bit);
 }
 
-// test_granule is is_there for the object that has the bit of p's granule.
+// test_granule calls is_there for the object whose alloc bit is that of the
+// granule at p.
 RT_INLINE bool test_granule(uintptr_t p, unsigned kind, bool any)
 {
 	uint64_t offset = arena_offset(p);

@@ -397,7 +397,8 @@ static void thread_set_pending(struct rt_proc *p, uint8_t value)
 		__atomic_store_n(&t->pending, value, __ATOMIC_RELAXED);
 }
 
-// check_attached checks the list of attached Ps and its numbers.
+// check_attached checks every attached P and the list of them, and that the
+// numbers of attached Ps agree with it.
 static const char *check_attached(const struct procs *all)
 {
 	uint32_t n = 0, hosts = 0;

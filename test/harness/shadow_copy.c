@@ -752,7 +752,7 @@ uint64_t shadow_judge(bool exact)
 	{
 		shadow_check(o);
 		shadow_check_words(o);
-		// The last collection has flipped the sweepgen.
+		// After tracing, a collection adds 2 to the sweepgen.
 		if (o->once && o->n >= TINY &&
 		    o->traced + 2 != epoch_sweepgen())
 			shadow_fail("object %#lx was not traced at last",

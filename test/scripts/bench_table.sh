@@ -19,7 +19,7 @@ as_tabs() {
 }
 
 as_tabs >"$work/cases" <<'END'
-time all 0 full prog less <=12~<=2*go~max_us<=4~<=1*@rate takes~time how~long~(peak~MiB);the~longest=max_us
+time all 0 full prog less <=12~<=2*go~<=2*whippet~max_us<=4~<=1*@rate takes~time how~long~(peak~MiB);the~longest=max_us
 rate all 0 full prog more >=30~>=3*gc has~a~rate -
 END
 
@@ -40,7 +40,7 @@ END
 run() {
 	awk -f "$srcdir/bench/medians.awk" -f "$srcdir/bench/readme.awk" \
 		-f "$srcdir/bench/table.awk" -v mode="$1" -v limit=60 \
-		-v place="a machine; a day" -v heaps="rtheap go glibc" -v rows="^time$" -v cut=us \
+		-v place="a machine; a day" -v heaps="rtheap go glibc whippet" -v rows="^time$" -v cut=us \
 		"$work/cases" "$2" 2>"$work/error"
 }
 
@@ -86,6 +86,8 @@ shows "one of a figure" cases "| reached: max us <= 4 |  |  |  |  |"
 shows "one of another case" cases "| reached: <= 1 x rate |  |  |  |  |"
 shows "an aim that was missed" cases \
 	"| missed: >= 3 x the best collector |  |  |  |  |"
+shows "an aim whose heap did not run" cases \
+	"| not compared: <= 2 x whippet |  |  |  |  |"
 shows "the medians of figures" figures "| rtheap | 11.0 ±9% | 1.00 ±0% | 4.00 ±25% |"
 shows "the figures to be plotted" plot-figures '"max"	4	9	?'
 shows "that more figures than a line holds are in two tables" figures \
@@ -117,6 +119,12 @@ shows "in how many cases a peer is ahead" readme \
 shows "equal within the spread" cases \
 	"| go (best) | 12.0 ±0% | 2.00 | 4 | equal 2.00 0.500 |"
 shows "both in bold within the spread" readme "| how long | **11.0** | **12.0** |"
+if run cases "$work/good" | grep -F "| whippet" >/dev/null; then
+	failed=$((failed + 1))
+	echo "bench_table: a heap that did not run has a line"
+else
+	passed=$((passed + 1))
+fi
 refuses "another checksum" "time go 2 22 ns 1 2 4096 0 X p50_us=2~max_us=9" \
 	"time, go: checksum X, not c"
 refuses "a run that failed" "time go 2 failed" "time, go: failed"
