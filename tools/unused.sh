@@ -2,17 +2,19 @@
 # unused.sh - every function that is not static is public, or product code uses
 # it.
 #
-# A use is a word in the body of a function or in a macro: in runtime/, gc/ or a
-# public header, without comments and without what only the library of tests
-# has (RT_TEST).  An object that needs the symbol of another one uses it, too.
-# Inline functions of private headers are functions as all others.
+# An object that needs the symbol of another one uses that function.  So does
+# another function whose body has its name as a word, in the same file, or as a
+# call, in another file: calls in RT_CHECK leave no symbol.  A function that is
+# inline in a private header is used if its name is a word in the body of another
+# function or in a macro: in runtime/, gc/ or a public header.  Comments do not
+# count, nor does what only the library of tests has (RT_TEST).
 #
 # The functions below are exempt.  Each line says which capability needs the
 # function.  A function that is used, or does not exist, must not be among them.
 # What only tests need is in the library of tests.
 #
-# The same run looks at three functions that nothing uses, two of them inline,
-# in a copy: it must find them.
+# The same run looks at five functions that nothing uses, two of them inline, in
+# a copy: it must find them.
 #
 # usage: srcdir=DIR CC=... NM=... tools/unused.sh (where the objects were built)
 set -u
@@ -56,41 +58,77 @@ code() {
 	}' "$@"
 }
 
-# defined DIR OBJECT...: "function where" of what the objects define and of the
-# inline functions of private headers.
+# file_of is awk: the place of a source or object in the tree, without its
+# ending.
+file_of='
+	function file_of(path) {
+		sub(/[.][a-z]+:?$/, "", path)
+		match(path, /(runtime|gc|include)[/][a-z]+[/][^/]+$/)
+		return substr(path, RSTART)
+	}'
+
+# defined DIR OBJECT...: "function what file" of what the objects define, and
+# "function what" of the inline functions of private headers.
 defined() {
 	sources=$1
 	shift
 	# shellcheck disable=SC2086 # NM may carry options
-	${NM:-nm} -P "$@" | awk '$2 == "T" { print $1, "is not static" }'
+	${NM:-nm} -P -A "$@" | awk "$file_of"'
+		$3 == "T" { print $2, "is_not_static", file_of($1) }'
 	code "$sources"/runtime/*/*.h "$sources"/gc/*/*.h |
 		awk '/^(RT_INLINE|static inline) / && match($0, /[a-z0-9_]+\(/) {
-			print substr($0, RSTART, RLENGTH - 1), "is inline"
+			print substr($0, RSTART, RLENGTH - 1), "is_inline"
 		}'
 }
 
-# used DIR OBJECT...: all words of bodies and macros, and needed symbols.  What
-# begins a line declares or defines.
-used() {
-	sources=$1
-	shift
-	# shellcheck disable=SC2086 # NM may carry options
-	${NM:-nm} -P "$@" | awk '$2 == "U" { print $1 }'
-	code "$sources"/runtime/*/*.[ch] "$sources"/gc/*/*.[ch] \
-		"$sources"/include/rt/*.h | grep -E '^([ 	]|#)' |
-		grep -oE '[A-Za-z_][A-Za-z0-9_]*'
+# words DIR: "word file" of all words of bodies and macros, and "word call" of
+# those before a parenthesis, without the name of the function whose body it is.
+# What begins a line declares or defines.
+words() {
+	for source in "$1"/runtime/*/*.[ch] "$1"/gc/*/*.[ch] "$1"/include/rt/*.h; do
+		code "$source" | awk -v path="$source" "$file_of"'
+		/^[A-Za-z_].*\(/ {
+			name = $0
+			sub(/\(.*/, "", name)
+			sub(/.*[ *]/, "", name)
+		}
+		/^#/ { name = "" }
+		/^[ \t#]/ {
+			n = split($0, word, /[^A-Za-z0-9_]+/)
+			for (i = 1; i <= n; i++)
+				if (word[i] ~ /^[A-Za-z_]/ && word[i] != name)
+					print word[i], file_of(path)
+			while (match($0, /[A-Za-z_][A-Za-z0-9_]*\(/)) {
+				call = substr($0, RSTART, RLENGTH - 1)
+				if (call != name)
+					print call, "call"
+				$0 = substr($0, RSTART + RLENGTH)
+			}
+		}'
+	done
 }
 
 # unused DIR OBJECT...: what is defined and not used, nor public.
 unused() {
-	used "$@" | sort -u >"$dir/used"
-	sort "$srcdir/gc/api/symbols.list" >>"$dir/used"
-	defined "$@" | sort -u | awk -v known="$dir/used" '
+	words "$1" | sort -u >"$dir/words"
+	defined "$@" | sort -u >"$dir/defined"
+	shift
+	# shellcheck disable=SC2086 # NM may carry options
+	${NM:-nm} -P "$@" | awk '$2 == "U" { print $1 }' |
+		sort -u - "$srcdir/gc/api/symbols.list" >"$dir/needed"
+	awk -v words="$dir/words" -v needed="$dir/needed" '
 		BEGIN {
-			while ((getline word <known) > 0)
-				used[word]
+			while ((getline line <needed) > 0)
+				used[line]
+			while ((getline line <words) > 0) {
+				split(line, part, " ")
+				seen[line]
+				anywhere[part[1]]
+			}
 		}
-		!($1 in used)'
+		$1 in used { next }
+		$2 == "is_inline" ? !($1 in anywhere) : \
+			!(($1 " " $3) in seen || ($1 " call") in seen)' "$dir/defined"
 }
 
 # Of the library, which ships.
@@ -128,6 +166,8 @@ cat >"$dir/copy/runtime/os/seeded.c" <<'SEEDED'
 #define RT_INLINE static inline
 #include "seeded.h"
 static int called(void); // seeded_out_of_line()
+int seeded_alone(int n);
+int offset(void); // a word elsewhere
 #ifdef RT_TEST
 int tests(void)
 {
@@ -138,16 +178,24 @@ int seeded_out_of_line(void)
 {
 	return called();
 }
+int seeded_alone(int n)
+{
+	return n > 0 ? seeded_alone(n - 1) : 0;
+}
+int offset(void)
+{
+	return 3;
+}
 static int called(void)
 {
 	return 2;
 }
 SEEDED
 # shellcheck disable=SC2086 # CC may carry options; a list of objects
-${CC:-cc} -c "$dir/copy/runtime/os/seeded.c" -o "$dir/seeded.o" &&
-	unused "$dir/copy" $objects "$dir/seeded.o" | sort |
+${CC:-cc} -c "$dir/copy/runtime/os/seeded.c" -o "$dir/copy/runtime/os/seeded.o" &&
+	unused "$dir/copy" $objects "$dir/copy/runtime/os/seeded.o" | sort |
 	comm -13 "$dir/unused" - >"$dir/found" &&
 	[ "$(cut -d' ' -f1 "$dir/found" | paste -sd ' ' -)" = \
-		"seeded_inline seeded_out_of_line seeded_static" ]
+		"offset seeded_alone seeded_inline seeded_out_of_line seeded_static" ]
 verdict $? "functions that nothing uses are found"
 verdict_sum
