@@ -55,7 +55,7 @@ sources() {
 
 # documents prints those that people write; programs write doc/peers.
 documents() {
-	grep -E '(\.md|/README)$' "$dir/tree" | grep -v '^doc/peers/'
+	grep -E '(\.md|/README|^NEWS)$' "$dir/tree" | grep -v '^doc/peers/'
 }
 
 cat >"$dir/names.awk" <<'PROGRAM'

@@ -1,7 +1,10 @@
 // door.h - what public functions ask of their caller.
 //
+// Go: none.
+//
 // The questions are: is there a heap, is the thread attached, is it outside a
-// blocking region, is it outside a no-GC stretch, has it not stopped the world.
+// blocking region, is it outside a no-GC stretch, has it not stopped the world,
+// may it go on after a function of the host has run, may it remove something.
 // One byte answers most of them.  rt_thread.nogc is RT_NOGC_NONE inside a
 // region and in a thread that is not attached, so it has that value without a
 // heap, too.
