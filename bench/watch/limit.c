@@ -98,8 +98,8 @@ static void *lead(void *arg)
 	return NULL;
 }
 
-// over_half returns by how many CPU seconds, at most, collections took more
-// than half of the CPU time of any stretch of time.
+// over_half looks at each stretch of time.  It returns the most CPU seconds by
+// which collections took more than half of the CPU time of a stretch.
 static double over_half(void)
 {
 	double least = 0, most = 0;

@@ -18,7 +18,7 @@
 
 // alloc_checked allocates an object for which the current run has no slot.  row
 // is the number of a row of runs or of a registered kind; no number is both.
-// dry is the field of struct want.
+// dry has the meaning of want.dry (gc/host/supply.h).
 static RT_NOINLINE void *alloc_checked(rt_thread *t, unsigned row, size_t n,
 				       bool dry)
 {

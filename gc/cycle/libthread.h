@@ -1,5 +1,7 @@
 // libthread.h - the life of a thread of the library.
 //
+// Go: newm (proc.go).
+//
 // Such a thread holds a P for its statistics.  It is blocked for as long as it
 // lives, unless its work says otherwise, so no stop waits for its sleep.  Its
 // stack is no root.  It blocks all signals except those of its own faults.

@@ -1,5 +1,7 @@
 // atfork.h - a process that forks.
 //
+// Go: none, because its programs fork only to execute another.
+//
 // A fork is made with the world stopped, and with every lock held that a thread
 // may hold in a stop.  So the child, which has one thread, finds nothing half
 // done.  It flushes and frees the caches of the threads that it lacks, and

@@ -1,4 +1,6 @@
 // visit.h - stops for the length of one function or one walk.
+//
+// Go: none.
 #ifndef GC_HOST_VISIT_H
 #define GC_HOST_VISIT_H
 

@@ -1,5 +1,7 @@
 // crew.h - calls for threads that help the one that stopped the world.
 //
+// Go: gcBgMarkStartWorkers (mgc.go).
+//
 // A call is a hint: the caller does not wait for helpers, and a helper that
 // comes late finds nothing to do.  So a helper that has lost its processor, or
 // does not exist in the child of a fork, delays no thread.

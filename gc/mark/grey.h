@@ -367,7 +367,8 @@ RT_INLINE uintptr_t grey_from_stack(const struct marker *m, uintptr_t w)
 	return m->bases >> grey_kind(m, w) & 1 ? grey_resolve(m, w) : w;
 }
 
-// grey_white tells whether an unmarked object has the bit of w's granule.
+// grey_white tells whether the bit of w's granule is that of an allocated
+// object that is not marked.
 RT_INLINE bool grey_white(const struct marker *m, uintptr_t w)
 {
 	atomic_u64 *markword = grey_markword(m, w);

@@ -1,5 +1,7 @@
 // layout.h - how the collector finds the references in objects of each kind.
 //
+// Go: typePointers (mbitmap.go).
+//
 // Public: rt_kind_desc, rt_type (kind.h), rt_value_format (trace.h).
 //
 // The layouts of the kinds that every heap has are fixed.  The layout of a

@@ -1,5 +1,7 @@
 // pastend.h - words that equal an object's end.
 //
+// Go: none, because its compiler makes no such pointer.
+//
 // C permits a pointer just past an object, and compilers make some.  With
 // rt_config.past_end, such a word on a stack or in a register keeps the object.
 // Every pointer to an object also equals the end of the one below it, so most

@@ -1,5 +1,7 @@
 // rescan.h - scans the marked objects of a page again.
 //
+// Go: none.
+//
 // Some objects to which a marked object refers may be unmarked, for example
 // because there was no room to push them.  Then a marker scans that object
 // again, and marks them.  Any marker may scan any page again at any time, while

@@ -3,9 +3,9 @@
 // Go: none.
 //
 // tracecheck puts them into this table before it asks for the references of the
-// object.  Each reference that is told finds its target here, so nothing is
-// added, and no memory is needed, while a callback runs.  Objects with up to
-// TARGETS_FEW such words need no memory at all.
+// object.  The target of each reference that is told is in the table already,
+// so nothing is added, and no memory is needed, while a callback runs.  Objects
+// with up to TARGETS_FEW such words need no memory at all.
 //
 // Only the thread that collects uses a table.
 #ifndef GC_MARK_TARGETS_H

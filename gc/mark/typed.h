@@ -4,9 +4,9 @@
 //
 // What marking must know of a small object is in the bits beside the heap
 // (typebits.h).  An object with a span of its own has a copy of the rt_type as
-// its record.  In the record, an array of a type without a tail is a tail
-// without a fixed part, so elements are found in one way, and markers share
-// them.
+// its record.  The record of an array of a type without a tail describes each
+// element as an element of a tail, after a fixed part of no bytes.  So markers
+// find and share the elements of all large objects in one way.
 #ifndef GC_MARK_TYPED_H
 #define GC_MARK_TYPED_H
 

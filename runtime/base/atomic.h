@@ -1,5 +1,7 @@
 // atomic.h - shared words, with the memory order in the name.
 //
+// Go: internal/runtime/atomic.
+//
 // A thin typed layer over libatomic_ops: the type says that a word is shared,
 // the suffix says the order, and there is no default order.
 //

@@ -1,5 +1,7 @@
 // oscall.h - the table of calls to the operating system.
 //
+// Go: os_linux.go, sys_linux_amd64.s.
+//
 // The library makes every call to the system here and nowhere else.  So the
 // library that tests link can refuse all calls of a sort listed below
 // (test/harness/fault.h).  The functions here count no statistic and take no

@@ -1,5 +1,7 @@
 // poison.h - tells the sanitizers which memory no code may touch.
 //
+// Go: asanpoison (asan.go).
+//
 // The address sanitizer or valgrind is told which memory holds no object, so it
 // reports an access where it happens.  These functions have no effect in a
 // build without the sanitizer that does not run under valgrind.

@@ -1,5 +1,7 @@
 // schedpoint.h - places where a thread may lose its processor.
 //
+// Go: none.
+//
 // A point is between two steps of a protocol, where another thread may take
 // steps of its own.  The models in test/models name these steps.  A point is
 // code only in the library that tests link (RT_TEST).  There a test can hold a

@@ -1,5 +1,7 @@
 // populate.h - brings in the memory of free pages before it is needed.
 //
+// Go: none.
+//
 // A step is the reverse of a step of scavenge.h.  It finds one range of free
 // pages that are scavenged and marks it allocated under the heap lock.  It has
 // the system bring in the memory without the lock, and then frees the range,

@@ -1,4 +1,6 @@
 // spoil.h - overwrites and poisons freed memory, so that its use is noticed.
+//
+// Go: clobberfree (mgcsweep.go).
 #ifndef RUNTIME_SPANS_SPOIL_H
 #define RUNTIME_SPANS_SPOIL_H
 

@@ -1,5 +1,7 @@
 // context.h - registers and stack bounds of a stopped thread.
 //
+// Go: gobuf (runtime2.go).
+//
 // A collector that reads other threads' stacks needs each stack pointer and
 // the registers that a call preserves.  The caller itself has spilled all other
 // registers to its frame.  context_save is written in assembly, because only

@@ -51,8 +51,8 @@ static struct {
 
 // ---- fibers ----
 
-// The thread may be another one after each switch, so the function that
-// switches calls others for what needs its thread.
+// A fiber may run on another thread after each switch.  So the function that
+// switches leaves all that needs the thread to functions that it calls.
 static RT_NOINLINE void fiber_step(struct host_fiber *f, struct object **live)
 {
 	struct object **slot = &live[rng_below(&f->rng, FIBER_LIVE)];

@@ -200,7 +200,7 @@ inline set_span(p, s)
 	next_bit[p] = 0
 }
 
-// mheap_alloc_small: pages of rule (a); none of their linewords is cleared.
+// mheap_alloc_small.  The linewords of free pages are 0, so none is cleared.
 // C: mheap_alloc_small
 // in: refill
 inline fresh_span(p, s)

@@ -30,7 +30,7 @@
 #define NONE SLOTS
 #define STEPS 4 // of each thread
 
-byte word; // alloc bits
+byte allocword;
 bool cached = true;
 byte link[SLOTS];
 bool sealed[SLOTS];
@@ -70,12 +70,13 @@ inline pop(me, s)
 	}
 }
 
-// A run of one slot: the word is read, and stored later.
+// A run of one slot is taken.  The allocword is loaded here, and stored in a
+// later step.
 // C: mspan_take_run
 // in: thread
 inline take(s, w)
 {
-	w = word;
+	w = allocword;
 	s = 0;
 	do
 	:: s < SLOTS && (w & BIT(s)) -> s++
@@ -83,7 +84,7 @@ inline take(s, w)
 	od;
 	if
 	:: s < SLOTS ->
-		word = w | BIT(s);
+		allocword = w | BIT(s);
 		atomic {
 			taken++;
 			assert(!live[s]);
@@ -100,8 +101,8 @@ inline release(me, s, w)
 {
 #ifdef BIT_AT_ONCE
 	live[s] = false;
-	w = word;
-	word = w & ~BIT(s)
+	w = allocword;
+	allocword = w & ~BIT(s)
 #else
 	atomic {
 		if
@@ -256,8 +257,8 @@ inline free_shared()
 	:: any && shared != NONE ->
 		atomic {
 			assert(!cached);
-			assert(word & BIT(shared));
-			word = word & ~BIT(shared);
+			assert(allocword & BIT(shared));
+			allocword = allocword & ~BIT(shared);
 			sealed[shared] = false;
 			shared = link[shared];
 			frees++;
@@ -310,7 +311,7 @@ inline fork_child(s)
 {
 	d_step {
 		assert(!lock); // a flush would wait for it
-		w_child = word;
+		w_child = allocword;
 		mallocs_child = mallocs + taken + reused[0];
 		frees_child = frees + reused[0];
 		list = 0;
@@ -368,7 +369,7 @@ active proctype stopper()
 	flush(0, s);
 	free_shared();
 	d_step {
-		check_all(word, mallocs, frees);
+		check_all(allocword, mallocs, frees);
 		assert(!sealed[0] && !sealed[1] && !sealed[2]);
 		cached = true
 	}

@@ -69,7 +69,7 @@ search() {
 	fi
 }
 
-# The script calls itself for one search, beside others.
+# The script calls itself for each search, so that several run at once.
 if [ "${1-}" = --search ]; then
 	mkdir "$2.${3-}" && cd "$2.${3-}" && ln -s "../$2.pml" . || exit 1
 	search "$2" "${3-}" >result 2>failure

@@ -5,7 +5,7 @@
 #
 # The script works on a copy of the sources, with ccache if it is installed.
 # With -s it builds nothing and says which faults can no longer be seeded.
-# NAMES is a regular expression of names.  There are two kinds of fault.
+# NAMES is a regular expression of names.  There are two sorts of fault.
 #
 # logic: such a fault is noticed ("killed") if one of its suites fails, or does
 # not end in time.  If they all pass, the whole of `make check` runs.

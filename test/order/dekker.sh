@@ -29,7 +29,8 @@ document=$srcdir/doc/memory-order.md
 dir=$(mktemp -d) || exit 99
 trap 'rm -rf "$dir"' EXIT
 
-# The source and the function of each half that writes and then reads.
+# The source and the function of each half of a Dekker pair that writes and then
+# reads.
 writers='
 runtime/world/heapstats heapstats_acquire
 runtime/world/heapstats heapstats_read

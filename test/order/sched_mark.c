@@ -174,7 +174,7 @@ TEST(marks_that_were_kept_back_meet, .n = 2)
 
 // marking SERIAL_KEPT: the mark of an object that only one marker may trace is
 // seen at once, by a word to its beginning or to its inside.
-TEST(who_finds_an_object_to_trace_finds_it_alone, .n = 4)
+TEST(one_marker_finds_an_object_to_trace, .n = 4)
 {
 	static const uint32_t flags[] = {RT_KIND_SERIAL, RT_KIND_ONCE};
 	rt_kind_desc d;
@@ -369,7 +369,7 @@ TEST(the_opener_takes_what_is_offered, .n = 2)
 
 // marking OFFER_ALONE: a marker that is alone offers something to the opener,
 // which waits.  From then on it stores plainly no more.
-TEST(who_offers_is_alone_no_more)
+TEST(a_marker_that_offers_is_no_longer_alone)
 {
 	open_two_busy();
 	hold_at(SCHED_NOTE_WAIT, &opener, opener_gets);

@@ -323,7 +323,7 @@ TEST(a_stop_waits_for_a_thread_that_has_just_attached)
 GROUP(world);
 
 // stw NOTE_KEPT: each stop waits anew until the thread has reported.
-TEST(a_stop_waits_until_a_thread_has_told_that_it_stands)
+TEST(a_stop_waits_until_a_thread_has_reported)
 {
 	proc_block(q);
 	for (int i = 0; i < 2; i++) {

@@ -81,7 +81,7 @@ static const size_t heaps[] = {64 << 20, 1 << 30};
 
 GROUP(mappings, .timeout = 60);
 
-TEST(every_mapping_stands_between_guards, .n = RT_ARRAY_LEN(heaps))
+TEST(every_mapping_lies_between_guards, .n = RT_ARRAY_LEN(heaps))
 {
 	static const rt_type y = {.struct_size = sizeof y, .size = 8};
 	rt_config c = heap_config(HEAP_QUIET);
@@ -109,7 +109,7 @@ TEST(every_mapping_stands_between_guards, .n = RT_ARRAY_LEN(heaps))
 }
 
 // Where records of spans are cut from: the usable part of a region.
-TEST(permanent_memory_stands_between_guards)
+TEST(permanent_memory_lies_between_guards)
 {
 	char *p;
 

@@ -130,7 +130,7 @@ TEST(random_durations_lie_between_their_edges)
 
 enum { WRITERS = 4, ROUNDS = 300 };
 
-// write_all records every kind of duration ROUNDS times.
+// write_all records a duration for each count, ROUNDS times.
 static void *write_all(void *arg)
 {
 	(void)arg;

@@ -376,7 +376,7 @@ TEST(what_was_filled_from_last_is_asked_first)
 
 // A block whose memory was released is in no core's cache, so the lowest block
 // is taken.
-TEST(a_block_that_was_given_back_is_no_reason)
+TEST(a_block_whose_memory_was_released_is_no_reason)
 {
 	start(1);
 	free_blocks(3, 1);

@@ -43,9 +43,9 @@ static void add(uint64_t first, uint64_t limit)
 		pausering_add(&ring, pause_ns(n), pause_end(n));
 }
 
-// wrong_slots returns the number of slots of a copy that do not hold the last
-// pause with that slot.  nfilled pauses (at most 256) were recorded, the last
-// as number c->count - 1.
+// wrong_slots returns how many slots of a copy are wrong.  Each of the last
+// nfilled pauses (at most 256) must be in its slot, and the other slots must be
+// 0.  The last pause has the number c->count - 1.
 static unsigned wrong_slots(const struct pausering_copy *c, unsigned nfilled)
 {
 	unsigned wrong = 0;

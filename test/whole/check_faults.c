@@ -752,7 +752,7 @@ static const struct {
 } exempt[] = {
     {"oscall_futex_wake", true, "see spared"},
     {"oscall_futex_wake_as", true, "see spared"},
-    {"oscall_yield", true, "no result; made by who waits for another"},
+    {"oscall_yield", true, "no result; its caller waits for a thread"},
     {"oscall_gettid", true, "cannot fail"},
     {"oscall_main_thread", true, "cannot fail"},
     {"oscall_lock", true, "see check_locked"},

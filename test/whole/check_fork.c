@@ -1,7 +1,7 @@
-#define _GNU_SOURCE 1
-
 // Forks: whatever the threads of the parent were doing, the child has a heap
 // that is in order, its statistics, and the forking thread as it was.
+#define _GNU_SOURCE 1
+
 #include "test/harness/fault.h"
 #include "test/harness/heap.h"
 

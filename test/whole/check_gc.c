@@ -223,7 +223,7 @@ TEST(many_roots_do_not_need_buffers, .n = RT_ARRAY_LEN(limits))
 }
 
 // Work buffers are freed when marking ends.
-TEST(work_buffers_are_given_back)
+TEST(work_buffers_are_freed)
 {
 	rt_memstats m;
 	uint64_t before = heap_stats().gc_sys;

@@ -220,7 +220,8 @@ static void *allocate_beside(void *arg)
 	return arg;
 }
 
-// Its line is made while threads run, and leaves their sums as they are.
+// The line of rt_free_os_memory is made while threads run.  Making it must not
+// change the sums of their Ps.
 TEST(a_release_beside_threads)
 {
 	pthread_t thread;

@@ -177,7 +177,7 @@ TEST(stacks_and_objects_share_the_limit)
 	end();
 }
 
-// ---- every kind of allocation ----
+// ---- every way to allocate ----
 
 static int kind;
 static const rt_type pair = {.struct_size = sizeof(rt_type), .size = 16};
@@ -238,7 +238,7 @@ static int count_asked(size_t n, void *arg)
 	return 0;
 }
 
-// each_maker finds every kind of allocation refused by a limit of no page and
+// each_maker finds every way to allocate refused by a limit of no page and
 // granted without one.
 static void each_maker(rt_config c)
 {
@@ -481,7 +481,8 @@ static void begin_near(int percent, unsigned live)
 
 GROUP(goal, .timeout = 60);
 
-// Near the limit, collections come before an allocation fails, and far apart.
+// Near the limit the heap collects before an allocation fails, but at most once
+// for each 6 MiB.
 TEST(collections_come_before_failures, .n = 2 * RT_ARRAY_LEN(garbage))
 {
 	begin_near(_i % 2 ? -1 : 400, 24);

@@ -246,7 +246,7 @@ TEST(from_stacks_an_end_refers_to_it, .n = 2)
 	}
 }
 
-// ---- RT_KIND_SERIAL, RT_KIND_ONCE: who calls, and how often ----
+// ---- RT_KIND_SERIAL, RT_KIND_ONCE: which marker calls, and how often ----
 
 GROUP(calls, .timeout = 120);
 

@@ -75,7 +75,7 @@ TEST(a_copy_has_no_references)
 	heap_healthy();
 }
 
-// Each copy is made from the one before, which a collection may free next.
+// Each copy is made from the one before.  The next collection may free that.
 TEST(a_copy_of_an_object_that_has_no_other_reference)
 {
 	rt_config c = heap_config(HEAP_QUIET);

@@ -575,7 +575,7 @@ __attribute__((noinline)) static uintptr_t hide(void)
 	return ~(uintptr_t)p;
 }
 
-TEST(pointers_may_be_where_nobody_looks)
+TEST(pointers_may_be_where_no_marker_looks)
 {
 	static uintptr_t hidden[100];
 	static uintptr_t *found;

@@ -171,8 +171,8 @@ static bool some_was_released(void)
 	return trap_passes("scavenge") != 0;
 }
 
-// What nobody needs is released by the background thread.
-TEST(memory_that_nobody_needs, .unless = NO_TRAPS)
+// The background thread releases memory that no thread needs.
+TEST(memory_that_no_thread_needs, .unless = NO_TRAPS)
 {
 	rt_config c = heap_config(HEAP_QUIET);
 	const struct trap *scavenge;

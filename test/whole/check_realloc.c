@@ -72,7 +72,7 @@ TEST(every_size_becomes_every_other, .n = 4)
 	heap_healthy();
 }
 
-TEST(the_size_class_decides_who_moves)
+TEST(the_size_class_decides_which_objects_move)
 {
 	char *p, *q;
 

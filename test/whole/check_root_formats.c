@@ -551,7 +551,8 @@ static RT_NOINLINE void wipe(void)
 		rubbish[i] = i;
 }
 
-// live_with returns how many objects live that put stored on this stack.
+// live_with returns how many of the objects that put stored on this stack
+// survive a collection.
 static RT_NOINLINE uint64_t live_with(put_fn *put)
 {
 	volatile uint64_t boxes[BOXES];

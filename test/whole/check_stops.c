@@ -223,7 +223,7 @@ TEST(the_slowest_thread_is_named, .n = SINGLE)
 	join_beside(thread);
 }
 
-// ---- who may read ----
+// ---- which threads may read ----
 
 // The child of a fork has what its parent had, and the stop of the fork.
 TEST(a_child_has_the_stops_of_its_parent)

@@ -1,6 +1,6 @@
+// Forks among threads that use the heap, fork, or make heaps and end them.
 #define _GNU_SOURCE 1
 
-// Forks among threads that use the heap, fork, or make heaps and end them.
 #include "test/whole/fork.h"
 
 #include <link.h>

@@ -109,7 +109,8 @@ TEST(own_stacks_that_are_described_wrongly)
 	finish(21);
 }
 
-// A stack whose top lies anywhere, and one that is used after its end.
+// A registered stack may have its top anywhere.  After its registration has
+// ended, the library refuses it.
 TEST(stacks_that_are_used_wrongly)
 {
 	rt_stack_desc d = good();
