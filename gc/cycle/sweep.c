@@ -327,15 +327,15 @@ enum { AHEAD_PAGES = 8 };
 
 // prefetch_span prefetches both cache lines of an mspan, for a sweep that goes
 // down and is at place i of a chunk.  The mspan is that of a page which is
-// swept later.  Mspans lie anywhere in memory, and the program has not touched
-// most of them for long.
+// swept later, or NULL.  Mspans lie anywhere in memory, and the program has not
+// touched most of them for long.
 RT_INLINE void prefetch_span(uint64_t chunk_page, unsigned i)
 {
-	const char *s = (const char *)arena_span_hint(
-	    chunk_page + base_sub_sat(i, AHEAD_PAGES));
+	uintptr_t s = (uintptr_t)arena_span_hint(chunk_page +
+						 base_sub_sat(i, AHEAD_PAGES));
 
-	__builtin_prefetch(s);
-	__builtin_prefetch(s + RT_CACHE_LINE);
+	__builtin_prefetch((const void *)s);
+	__builtin_prefetch((const void *)(s + RT_CACHE_LINE));
 }
 
 // sweep_taken sweeps the spans that begin in the pages of a chunk that are
