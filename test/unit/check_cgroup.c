@@ -380,6 +380,32 @@ TEST(limiter_learns_for_any_limit)
 	ck_assert_uint_eq(pacer.limiter.capacity, LIMITER_CAPACITY);
 }
 
+// Only with cgroup 2 does a heap begin with the limits of its group.  Of two
+// limits on memory the lower one counts.
+TEST(a_heap_begins_with_the_limits_on_request, .n = 4)
+{
+	static const int64_t own[] = {INT64_MAX, INT64_MAX, INT64_MAX, 1 << 20};
+	uint8_t cgroup = (uint8_t)base_min((uint64_t)_i, 2);
+	rt_config c = heap_config(HEAP_QUIET);
+	uint64_t group = CGROUP_NO_LIMIT, cpus = oscall_nprocs();
+
+	put("self", "0::/a\n");
+	put("a/cpu.max", "100000 100000\n");
+	put("a/memory.max", "1000000000\n");
+	if (cgroup == 2) {
+		group = 900000000; // nine tenths
+		cpus = 1;
+	}
+	c.cgroup = cgroup;
+	c.memory_limit = own[_i];
+	c.max_procs = 4096;
+	heap_start(c);
+	ck_assert_uint_eq(bucket(), cpus);
+	ck_assert_uint_eq(heap_metric("/gc/gomemlimit:bytes"),
+			  base_min((uint64_t)own[_i], group));
+	ck_assert_int_eq(rt_fini(), RT_OK);
+}
+
 // The limiter also decides whether pages are released for the memory limit, and
 // may do so before any collection is due.
 TEST(limiter_learns_before_pages_are_released)

@@ -71,6 +71,23 @@ TEST(safepoints_do_not_sweep_elsewhere)
 	ck_assert(sweep_left());
 }
 
+// A collection that a thread without memory waits for is over when its stop is:
+// the thread gets what is free.
+TEST(a_collection_for_lack_of_memory_leaves_nothing_unswept)
+{
+	uint64_t collections;
+
+	must(rt_gc());
+	fill(32);
+	drop(1);
+	collections = heap_stats().num_gc;
+	must(rt_set_heap_max(heap_stats().heap_inuse, NULL));
+	ck_assert_ptr_nonnull(rt_alloc_noscan(8 * MIB));
+	ck_assert_uint_eq(heap_stats().num_gc, collections + 1);
+	ck_assert(swept_over());
+	heap_healthy();
+}
+
 // ---- the phase ----
 
 static uint64_t phase(void)
