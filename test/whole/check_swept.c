@@ -71,23 +71,6 @@ TEST(safepoints_do_not_sweep_elsewhere)
 	ck_assert(sweep_left());
 }
 
-// A collection that a thread without memory waits for is over when its stop is:
-// the thread gets what is free.
-TEST(a_collection_for_lack_of_memory_leaves_nothing_unswept)
-{
-	uint64_t collections;
-
-	must(rt_gc());
-	fill(32);
-	drop(1);
-	collections = heap_stats().num_gc;
-	must(rt_set_heap_max(heap_stats().heap_inuse, NULL));
-	ck_assert_ptr_nonnull(rt_alloc_noscan(8 * MIB));
-	ck_assert_uint_eq(heap_stats().num_gc, collections + 1);
-	ck_assert(swept_over());
-	heap_healthy();
-}
-
 // ---- the phase ----
 
 static uint64_t phase(void)
@@ -659,6 +642,25 @@ static void collect_with(uint64_t ns, uint64_t n)
 	ck_assert_uint_eq(arena_used() >> RT_CHUNK_SHIFT, n);
 	atomic_u64_store_relaxed(&swept.chunk_ns, ns);
 	collect_only();
+}
+
+// A thread without memory gets what is free when the stop is over.
+TEST(a_collection_for_lack_of_memory_sweeps_in_the_stop)
+{
+	rt_config c = config(2, 0);
+	rt_cycle cycle;
+
+	c.max_heap = 64 * MIB;
+	begin_as(c);
+	fill(32);
+	drop(1);
+	ck_assert_ptr_nonnull(rt_alloc_noscan(48 * MIB));
+	ck_assert(swept_over()); // before an exact read, which would sweep
+	must(rt_read_cycle(0, &cycle));
+	ck_assert_uint_eq(cycle.cause, RT_CAUSE_MEMORY);
+	ck_assert_uint_eq(cycle.number, 1);
+	heap_healthy();
+	must(rt_fini());
 }
 
 // Unless one thread would take more than 250 us for the sweep, it is in the
