@@ -88,7 +88,7 @@ function begin_file() {
 		language = "c"
 	else if (FILENAME ~ /(\.(sh|awk|am|ac|m4|in|gp)|cases|list|run|bootstrap)$/)
 		language = "hash"
-	else if (FILENAME ~ /(\.md|README)$/)
+	else if (FILENAME ~ /(\.md|README|NEWS)$/)
 		language = "markdown"
 	if (pass == "" && foreign != "")
 		learn(foreign)
@@ -359,14 +359,18 @@ int rt_alloc; /* the
 	       * second `line_of_a_comment` */
 WRONG
 sed -i "s/\.\.\.\`/$(printf '\342\200\246')\`/" "$dir/wrong.md"
+cat >"$dir/NEWS" <<'WRONG'
+- `rt_gone` is new.
+WRONG
 
 # shellcheck disable=SC2046 # lists of files without blanks
 ${AWK:-awk} -f "$dir/names.awk" foreign="$foreign" "$dir/tree" \
 	pass=words $(sources) pass=names $(documents) $(sources) \
-	"$dir/wrong.md" "$dir/wrong.c" >"$dir/found"
+	"$dir/wrong.md" "$dir/NEWS" "$dir/wrong.c" >"$dir/found"
 ! grep -v "^$dir/" "$dir/found"
 verdict $? "every name in back quotes exists"
-[ "$(grep -c "^$dir/wrong.md" "$dir/found")" = 14 ]
+[ "$(grep -c "^$dir/wrong.md" "$dir/found")" = 14 ] &&
+	grep -q "^$dir/NEWS" "$dir/found"
 verdict $? "misspelt names are found in documents"
 [ "$(grep -c "^$dir/wrong.c" "$dir/found")" = 2 ]
 verdict $? "misspelt names are found in comments"

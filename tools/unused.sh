@@ -2,12 +2,12 @@
 # unused.sh - every function that is not static is public, or product code uses
 # it.
 #
-# An object that needs the symbol of another one uses that function.  So does
-# another function whose body has its name as a word, in the same file, or as a
-# call, in another file: calls in RT_CHECK leave no symbol.  A function that is
-# inline in a private header is used if its name is a word in the body of another
-# function or in a macro: in runtime/, gc/ or a public header.  Comments do not
-# count, nor does what only the library of tests has (RT_TEST).
+# A function is used if another object needs its symbol.  It is also used if its
+# name is a word in the body of another function or in a macro of its own file.
+# In another file a parenthesis must follow the word: a call in RT_CHECK leaves
+# no symbol.  For an inline function of a private header, any such word in
+# runtime/, gc/ or a public header counts.  Comments do not count, nor does what
+# only the library of tests has (RT_TEST).
 #
 # The functions below are exempt.  Each line says which capability needs the
 # function.  A function that is used, or does not exist, must not be among them.
@@ -38,7 +38,7 @@ runway_work marking beside the threads: the pacer's assists and credit
 # code FILE...: the text without comments and without what tests alone have.
 code() {
 	awk '
-	FNR == 1 { depth = skip = 0 }
+	FNR == 1 { depth = skip = within = 0 }
 	/^#[ \t]*if/ {
 		depth++
 		if (!skip && $0 ~ /RT_TEST/)
@@ -51,9 +51,15 @@ code() {
 		depth--
 	}
 	skip { next }
+	within { # a comment of several lines
+		if (!sub(/.*\*\//, ""))
+			next
+		within = 0
+	}
 	{
 		sub(/\/\/.*/, "")
 		gsub(/\/\*[^*]*\*\//, "")
+		within = sub(/\/\*.*/, "")
 		print
 	}' "$@"
 }
@@ -63,7 +69,7 @@ code() {
 file_of='
 	function file_of(path) {
 		sub(/[.][a-z]+:?$/, "", path)
-		match(path, /(runtime|gc|include)[/][a-z]+[/][^/]+$/)
+		match(path, /(runtime|gc|include)\/[a-z]+\/[^\/]+$/)
 		return substr(path, RSTART)
 	}'
 
@@ -92,7 +98,7 @@ words() {
 			sub(/\(.*/, "", name)
 			sub(/.*[ *]/, "", name)
 		}
-		/^#/ { name = "" }
+		/^}/ || /^#[ \t]*define/ { name = "" }
 		/^[ \t#]/ {
 			n = split($0, word, /[^A-Za-z0-9_]+/)
 			for (i = 1; i <= n; i++)

@@ -12,8 +12,8 @@ static size_t slots_bytes(size_t slots)
 	return slots * sizeof(struct target);
 }
 
-// make_room makes room for at least slots slots in t->many.  Returns false if
-// there is no memory.
+// make_room gives t->many at least a number of slots.  Returns false if there
+// is no memory.
 static bool make_room(struct targets *t, size_t slots)
 {
 	struct target *many;

@@ -549,7 +549,8 @@ static void note_ready(size_t n, void *arg)
 	told += n;
 }
 
-// The host is told of what was ready, although another thread has run it since.
+// The host is told how many destructors were ready, even if another thread has
+// run these since.
 TEST(the_host_is_told_of_what_was_ready)
 {
 	ck_assert_int_eq(

@@ -387,7 +387,8 @@ TEST(a_heap_begins_with_the_limits_on_request, .n = 4)
 	static const int64_t own[] = {INT64_MAX, INT64_MAX, INT64_MAX, 1 << 20};
 	uint8_t cgroup = (uint8_t)base_min((uint64_t)_i, 2);
 	rt_config c = heap_config(HEAP_QUIET);
-	uint64_t group = CGROUP_NO_LIMIT, cpus = oscall_nprocs();
+	uint64_t group = CGROUP_NO_LIMIT;
+	uint64_t cpus = base_min(oscall_nprocs(), 4096);
 
 	put("self", "0::/a\n");
 	put("a/cpu.max", "100000 100000\n");
@@ -396,6 +397,7 @@ TEST(a_heap_begins_with_the_limits_on_request, .n = 4)
 		group = 900000000; // nine tenths
 		cpus = 1;
 	}
+	c.gc_threads = 0;
 	c.cgroup = cgroup;
 	c.memory_limit = own[_i];
 	c.max_procs = 4096;

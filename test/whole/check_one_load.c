@@ -6,7 +6,8 @@
 // a collection of one thread, however the library was compiled.
 //
 // Most words must be loaded exactly once; those that the layout leaves out,
-// never.  These are loaded more than once, each time as a value of its own:
+// never.  These are loaded more than once.  What one load returns is tested and
+// followed by itself:
 //
 //  - A word of a stack that grows down, or of registers.  It is read as an
 //    address, as a value if there is a format, and with past_end once more.
@@ -123,7 +124,7 @@ static uintptr_t *own(size_t bytes)
 	return p;
 }
 
-// wanted returns how often the word at an address must be loaded.  Returns
+// wanted sets *t to how often the word at an address must be loaded.  Returns
 // false if the word is in no row.
 static bool wanted(uintptr_t at, struct times *t)
 {

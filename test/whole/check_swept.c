@@ -644,7 +644,8 @@ static void collect_with(uint64_t ns, uint64_t n)
 	collect_only();
 }
 
-// A thread without memory gets what is free when the stop is over.
+// A thread that has found no memory gets some in the stop of a collection.  So
+// the sweep is in that stop, whatever the setting is.
 TEST(a_collection_for_lack_of_memory_sweeps_in_the_stop)
 {
 	rt_config c = config(2, 0);

@@ -1,9 +1,9 @@
 // watch.h - counts the loads of each word of some pages.
 //
 // The pages are protected while they are watched.  Each access faults: a
-// handler counts it, unprotects the pages and has the processor trap behind the
-// instruction, where another handler protects them again.  So what counts is
-// what the processor executes, however the library was compiled.  What the
+// handler counts it, unprotects the pages and makes the processor trap after
+// the instruction, where another handler protects them again.  So what counts
+// is what the processor executes, however the library was compiled.  What the
 // system reads for a system call does not count, and makes the call fail.
 //
 // Only one thread may access the pages while they are watched.
