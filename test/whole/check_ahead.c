@@ -1,6 +1,7 @@
 // Memory that is brought in before it is needed: when, and how much.
 //
-// The test is the background thread, and decides what time it is.
+// The test does the work of the background thread itself, and says what time it
+// is.
 #define RT_NO_INLINE_ALLOC
 #include <errno.h>
 #include <pthread.h>
@@ -34,7 +35,7 @@ static void start(rt_config c)
 	c.max_procs = 1;
 	c.sweep = 0;
 	heap_start_exact(c);
-	// No other thread is made, nor called.
+	// The library makes no background thread, and wakes none.
 	ck_assert(scavenger_claim());
 	ck_assert_ptr_nonnull(rt_alloc_noscan_uninit(USED_MIB * MIB));
 	ahead_init(ahead);
@@ -54,7 +55,7 @@ static void begin(void)
 	start(config());
 }
 
-// take takes MiB of pages for small objects.
+// take allocates mib MiB in objects of OBJECT bytes.
 static void take(unsigned mib)
 {
 	for (unsigned i = 0; i < mib * (MIB / OBJECT); i++)
@@ -69,14 +70,15 @@ static bool lacks_populate(void)
 	return true;
 }
 
-// call takes a chunk and more, which calls the thread.
+// call takes two chunks of pages, which calls the background thread.
 static void call(void)
 {
 	take(2 * CHUNK_MIB);
 	ck_assert(ahead_called(ahead));
 }
 
-// run returns the bytes that it brings in at a time.
+// run calls ahead_run at the time now, and returns the bytes that were brought
+// in.
 static uint64_t run(uint64_t now)
 {
 	uint64_t before = heapgauge_sum(HEAPGAUGE_FREE), after;
@@ -89,7 +91,8 @@ static uint64_t run(uint64_t now)
 	return after - before;
 }
 
-// wanted returns what ahead.h promises.
+// wanted returns how many bytes of free pages must have memory, as ahead.h
+// says.
 static uint64_t wanted(void)
 {
 	return ahead_bytes(gauge_load(&gauges.heap_live), PACER_NEVER);
@@ -174,7 +177,7 @@ TEST(two_calls_in_a_tenth_of_a_second_bring_memory, .n = RT_ARRAY_LEN(times))
 			  wanted() + POPULATE_STEP);
 }
 
-// bring makes the thread bring in memory.
+// bring calls twice within QUICK_NS, so memory is brought in.
 static void bring(void)
 {
 	call();
@@ -183,7 +186,9 @@ static void bring(void)
 	ck_assert_uint_gt(run(SECOND), 0);
 }
 
-// What is there already is no reason to switch it off before it is taken.
+// Calls that come when half of the memory was taken are close to each other,
+// and bring in more.  A call that comes late brings in nothing, and the next
+// one is due only after a chunk.
 TEST(the_next_call_comes_when_a_half_is_taken)
 {
 	if (lacks_populate())
@@ -193,7 +198,7 @@ TEST(the_next_call_comes_when_a_half_is_taken)
 	take((unsigned)(wanted() / MIB));
 	ck_assert(ahead_called(ahead));
 	ck_assert_uint_gt(run(SECOND + 1), 0);
-	// Rare calls end it.
+	// This call comes late.
 	take((unsigned)(wanted() / MIB));
 	ck_assert(ahead_called(ahead));
 	ck_assert_uint_eq(run(2 * SECOND), 0);
@@ -201,7 +206,7 @@ TEST(the_next_call_comes_when_a_half_is_taken)
 	ck_assert(!ahead_called(ahead));
 }
 
-// Memory that was used before costs nothing.
+// Free pages that were used before have memory, so none is brought in for them.
 TEST(pages_with_memory_are_not_brought_in)
 {
 	enum { FREED_MIB = 24 };
@@ -240,7 +245,7 @@ TEST(the_heap_grows_ahead)
 
 static const atomic_u32 always = {1};
 
-// The end of the heap does not wait.
+// When the heap ends, the background thread brings in no more memory.
 TEST(the_end_of_the_heap_is_the_end)
 {
 	uint64_t before;
@@ -255,7 +260,7 @@ TEST(the_end_of_the_heap_is_the_end)
 	ck_assert_uint_eq(heapgauge_sum(HEAPGAUGE_FREE), before);
 }
 
-// A large object that becomes larger where it is takes pages, too.
+// A large object that grows in place takes pages, too.
 TEST(an_object_that_grows_calls)
 {
 	void *p = rt_alloc_noscan_uninit(MIB);
@@ -279,7 +284,8 @@ static void *allocate(void *arg)
 	return arg;
 }
 
-// What other threads count meanwhile is counted once.
+// Other threads allocate while memory is brought in.  Afterwards the statistics
+// are exact.
 TEST(threads_allocate_meanwhile)
 {
 	pthread_t writer[WRITERS];
@@ -301,7 +307,7 @@ TEST(threads_allocate_meanwhile)
 	heap_healthy();
 }
 
-// The memory limit leaves no room.
+// Nothing is brought in if the memory limit leaves no room.
 TEST(the_limit_is_kept)
 {
 	uint64_t mapped;
@@ -376,7 +382,8 @@ static void begin_small_range(void)
 	start(c);
 }
 
-// Where the range ends, all that is free has memory, and nothing fails.
+// Near the end of the range fewer pages may be free than are wanted.  Then all
+// free pages have memory.  No allocation fails.
 TEST(the_range_may_end)
 {
 	bool all = false;
@@ -385,7 +392,8 @@ TEST(the_range_may_end)
 	if (lacks_populate())
 		return;
 	bring();
-	// The last ones are for a collection that the end of the range caused.
+	// The last objects need a collection, which the end of the range
+	// causes.
 	for (unsigned i = 0; i < USED_MIB; i++) {
 		ck_assert_ptr_nonnull(rt_alloc_noscan_uninit(MIB));
 		atomic_u32_store_relaxed(&ahead->due, 1);

@@ -10,7 +10,7 @@
 // The sorts of callbacks.  Each has rules of its own.
 enum rules { COLLECTING, STOPPED, DROPPING, RULES };
 
-// The first of the table of callbacks are of collections.
+// The first MARKING callbacks of the table run in a collection.
 enum { MARKING = 8 };
 
 enum { ALLOWED = 1000, LINE = 200, SMALL_HEAP = 64 << 20 };
@@ -135,7 +135,7 @@ static long call_stack_register(void)
 	return rt_stack_register(&d, &s);
 }
 
-// A function, what a message calls it, and its answers.
+// A function, its name in a message, and its answer under each of the rules.
 static const struct function {
 	const char *name;
 	long (*call)(void);
@@ -259,7 +259,8 @@ static long hear(long (*call)(void), char said[LINE])
 	return got;
 }
 
-// call_all makes all the calls in the first call of the callback.
+// call_all calls each function that the callback must not call.  It does so
+// only in the first call of the callback.
 static void call_all(void)
 {
 	if (run.done)
@@ -344,8 +345,8 @@ static void await_period(void)
 	ck_assert_uint_eq(c.cause, RT_CAUSE_PERIODIC);
 }
 
-// collect_object collects with an object of a kind, which is garbage if it has
-// a destructor, and runs that.
+// collect_object makes an object of a kind, collects, and runs destructors.  If
+// the kind has a destructor the object is garbage, otherwise a root keeps it.
 static void collect_object(rt_kind_desc d)
 {
 	int kind = kind_make_of(&d);
@@ -353,7 +354,8 @@ static void collect_object(rt_kind_desc d)
 
 	ck_assert_ptr_nonnull(p);
 	words[0] = d.flags & RT_KIND_DROP ? 0 : (uintptr_t)p;
-	// A reference that no callback tells: tracecheck describes the object.
+	// No callback tells of this reference, so tracecheck describes the
+	// object.
 	if (words[0])
 		p[2] = (uintptr_t)rt_alloc_noscan(64);
 	collect();
@@ -529,7 +531,8 @@ static void setup_period(void)
 	ck_assert_ptr_nonnull(rt_alloc_noscan(5 << 20)); // makes the thread
 }
 
-// judge_line compares what a build has said.
+// judge_line requires that a debug build has named the function and the
+// callback, and that any other build has written nothing.
 static void judge_line(const struct callback *c, const char *name,
 		       const char *said)
 {
@@ -589,7 +592,7 @@ TEST(no_callback_is_named_afterwards, .n = RT_ARRAY_LEN(callbacks))
 
 // ---- handlers ----
 
-// What the handler under test got from calls that are refused anywhere.
+// What the handler under test got from a call that is refused everywhere.
 static struct {
 	unsigned calls;
 	long got;
@@ -652,7 +655,7 @@ static void by_ready(void)
 	must(rt_gc());
 }
 
-// by_thread makes a heap that grows, and so a thread of the library.
+// by_thread makes a heap that grows, so that the library makes a thread.
 static void by_thread(void)
 {
 	rt_config c = heap_config(100);
@@ -744,7 +747,7 @@ TEST(the_ready_callback_runs_no_destructor)
 	judge_line(&c, "rt_run_finalizers", readied.ran_said);
 	ck_assert_int_eq(readied.now, RT_EBUSY);
 	judge_line(&c, "rt_drop_now", readied.now_said);
-	// After it, destructors run.
+	// After the callback, destructors run.
 	rt_safepoint();
 	ck_assert_uint_eq(drops, 1);
 }
@@ -753,7 +756,8 @@ TEST(the_ready_callback_runs_no_destructor)
 
 GROUP(period, .setup = setup_period, .timeout = 60);
 
-// A callback finds there what it finds on a thread of the host that collects.
+// A callback on the background thread gets the same answers as on a thread of
+// the host that collects.
 TEST(each_function_in_a_periodic_collection, .n = MARKING)
 {
 	ck_assert_int_eq(callbacks[_i].rules, COLLECTING);

@@ -433,8 +433,7 @@ TEST(environment_sets_every_debug_name)
 	ck_assert_int_eq(settings_resolve(&config, &resolved), RT_OK);
 }
 
-// Each of these items alone is ignored; the items before and after it are
-// taken.
+// A wrong item is ignored.  The items before and after it are taken.
 TEST(wrong_items_are_ignored_and_the_others_taken)
 {
 	static const char *const wrong[] = {
@@ -576,7 +575,8 @@ static int read_as_told(void)
 	return read ? ORDINARY_READ : ORDINARY_READ_NOTHING;
 }
 
-// copy_program copies this program to a file; a template makes its name.
+// copy_program copies this program to a new file, and writes its name to
+// template.
 static void copy_program(char *template)
 {
 	int from = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
@@ -593,7 +593,7 @@ static void copy_program(char *template)
 	close(to);
 }
 
-// run_copy returns what the copy found, or another exit status.
+// run_copy returns the exit status of the copy, or -1 if a signal ended it.
 static int run_copy(const char *path)
 {
 	pid_t child = fork();

@@ -1,5 +1,6 @@
-// A heap where the process may not do what others may: there is no /proc and no
-// file descriptor, and a filter refuses system calls.
+// A heap in a confined process: it can open no file, it has no /proc, or a
+// filter refuses a system call.  The heap works, or the warn handler is told
+// what is missing.
 #define _GNU_SOURCE 1
 
 #include <errno.h>
@@ -136,7 +137,9 @@ TEST(a_heap_needs_no_single_one_of_these_calls, .n = RT_ARRAY_LEN(calls))
 
 // ---- what cannot be done without ----
 
-// expect_told requires the answer, and one more warning that says the same.
+// expect_told requires that the answer is RT_ENOTSUP, and that nwarnings
+// warnings have come.  The last one must name the failed function and its
+// errno.
 static void expect_told(int error, unsigned nwarnings)
 {
 	ck_assert_int_eq(error, RT_ENOTSUP);
@@ -145,7 +148,8 @@ static void expect_told(int error, unsigned nwarnings)
 	ck_assert_ptr_nonnull(strstr(warning, "errno"));
 }
 
-// attach_named attaches with bounds that the system was not asked for.
+// attach_named attaches with bounds that the caller gives, so the system is not
+// asked for them.
 static RT_NOINLINE void attach_named(void)
 {
 	char *here = __builtin_frame_address(0);
@@ -178,7 +182,8 @@ TEST(a_stack_that_cannot_be_found_is_told)
 	ck_assert_uint_eq(warnings, 2);
 }
 
-// A filter belongs to its thread.  A sanitizer asks for the bounds before this.
+// A filter holds only for the thread that sets it.  It is set here, because a
+// sanitizer asks for the bounds when a thread begins.
 static void *attach_beside(void *arg)
 {
 	bool *filtered = arg;

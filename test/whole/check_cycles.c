@@ -66,7 +66,8 @@ static void check_with(const rt_memstats *m, const rt_cycle *c)
 	ck_assert_uint_eq(c->end, m->last_gc);
 	ck_assert_uint_eq(c->next_goal, m->next_gc);
 	ck_assert(c->gc_cpu_fraction == m->gc_cpu_fraction);
-	// What a sweep beside the threads frees is in use until then.
+	// Pages that a sweep beside the threads frees after the stop still
+	// count as in use in the record.
 	if (settings()->sweep == 0)
 		ck_assert_uint_eq(c->heap_inuse, m->heap_inuse);
 	else
@@ -194,7 +195,8 @@ TEST(what_the_host_released)
 	}
 }
 
-// A record never changes, and starts come in order.
+// A record never changes, and each collection starts after the end of the one
+// before.
 TEST(records_follow_each_other)
 {
 	static rt_cycle was[RT_CYCLES + 20];
@@ -239,7 +241,8 @@ TEST(a_new_heap_has_no_record)
 	}
 }
 
-// A host that was compiled with a shorter or a longer struct.
+// A host may be compiled with a shorter or a longer struct.  The library fills
+// what it knows, and zeroes the rest.
 TEST(other_sizes_of_the_struct)
 {
 	static const size_t sizes[] = {16,
@@ -342,8 +345,8 @@ static size_t size_of(unsigned i)
 
 // most_between returns the most bytes that one thread can publish between two
 // tests of the goal, if it allocates objects of these sizes.  It tests the goal
-// when a cached span is used up.  So it has used up at most a span of each
-// class, and published what it had gathered before.
+// when a cached span is used up.  So it uses up at most a span of each class,
+// and publishes at most one batch that it had gathered before.
 static uint64_t most_between(void)
 {
 	uint64_t most = MCACHE_LIVE_BATCH;
@@ -370,8 +373,8 @@ static void churn(void)
 	}
 }
 
-// The trigger is the goal.  A collection of small objects begins when the goal
-// is reached, and before it is passed by more than a span of each class.
+// The trigger is the goal.  If all objects are small, a collection begins when
+// the goal is reached, and before the heap has passed the goal by most_between.
 TEST(the_goal_is_not_overshot, .n = 2)
 {
 	rt_config config = heap_config(100);
@@ -401,8 +404,8 @@ static struct {
 	atomic_u32 end, reads, wrong;
 } readers;
 
-// was_overtaken tells whether so many collections followed that the record of
-// the n-th may be gone.
+// was_overtaken tells whether so many collections followed the n-th that its
+// record may be gone.
 static bool was_overtaken(uint32_t n)
 {
 	rt_memstats m;
@@ -479,8 +482,8 @@ enum { MARKED = 30000, CALLED = 10000 };
 static atomic_u32 helped; // calls on a helper
 static uint32_t own;	  // calls on the thread that collects
 
-// trace_in_turn makes the thread that collects go slowly when it has called
-// helpers, until one has marked something.  So the marking is not over before a
+// trace_in_turn makes the thread that collects slow when it has called helpers,
+// until a helper has marked something.  So the marking is not over before a
 // helper comes.
 static void trace_in_turn(rt_tracer *t, void *obj, size_t size, void *arg)
 {
@@ -509,7 +512,7 @@ TEST(helpers_are_counted)
 	table = heap_table(MARKED, RT_ROOT_EXACT);
 	for (unsigned i = 0; i < MARKED; i++)
 		table[i] = (uintptr_t)rt_alloc_kind(kind, 32);
-	must(rt_gc()); // makes them
+	must(rt_gc()); // makes the helpers
 	ck_assert_uint_ne(atomic_u32_load_relaxed(&workers.running), 0);
 	ck_assert_uint_eq(own, MARKED);
 	must(rt_gc());
@@ -552,9 +555,10 @@ TEST(a_child_has_the_records_of_its_parent)
 
 // ---- clocks ----
 
-// A time is 0 if its beginning or its end is not known.  One reading is the end
-// of marking and the beginning of sweeping, so if it is refused, both times
-// are 0.  The sweep is in the stop: otherwise its time may be 0 in any case.
+// A time is 0 if its beginning or its end is not known.  One reading is both
+// the end of marking and the beginning of sweeping, so if that one is refused,
+// both times are 0.  The sweep is in the stop, because the time of a later
+// sweep may be 0 in any case.
 TEST(a_refused_clock_moves_no_time_to_another_step)
 {
 	rt_config config = heap_config(HEAP_QUIET);

@@ -81,7 +81,7 @@ TEST(every_nth_allocation_collects)
 	ck_assert_uint_eq(collections(), 10);
 }
 
-// The count begins anew with each heap, so a run can be repeated.
+// Each heap counts its allocations from 0, so a run can be repeated.
 TEST(stress_begins_anew_with_the_heap)
 {
 	config.gcstress = 2;
@@ -112,8 +112,8 @@ static bool is_clobbered(const void *p, size_t n)
 
 static const size_t clobber_sizes[] = {8, 16, 24, 512, 1024, 8192, 200000};
 
-// An object in a place that no root refers to is overwritten, and one beside it
-// is not.  Memory that is used again is zero.
+// A dead object is overwritten, and a live one beside it is not.  Memory that
+// is used again is zero.
 TEST(freed_objects_are_overwritten, .n = RT_ARRAY_LEN(clobber_sizes))
 {
 	size_t n = clobber_sizes[_i];
@@ -163,7 +163,7 @@ static void miss_a_child(void)
 	child = rt_alloc(48);
 	parent[2] = (uintptr_t)child | 3;
 	missed_say((uintptr_t)child, (uintptr_t)parent);
-	rt_gc(); // also retires the runs, so that the bit is the object's
+	rt_gc(); // also retires runs: the mark bit is then the object's
 	missed_inside(parent);
 	rt_gc();
 	fputs(rt_is_heap(child) ? "kept\n" : "freed\n", stderr);
@@ -194,8 +194,8 @@ TEST(without_the_check_it_is_freed)
 }
 
 // Outside of a collection nothing is marked, so the check reports anything that
-// a root leads to.  One thread may hold the object, and another thread attaches
-// after it.
+// a root leads to.  The thread that may hold the object is not the first in the
+// list of Ps, because another thread attaches after it.
 enum look {
 	LOOK_STACK,
 	LOOK_REGISTERS,
@@ -221,7 +221,8 @@ static const struct look_case {
 static enum look look;
 static atomic_u32 staying;
 
-// stay attaches a thread that stays, with a word on its stack.
+// stay attaches the calling thread, with a word on its stack, and never
+// returns.
 static void stay(int flags, void *word)
 {
 	void *volatile held = word;
@@ -246,7 +247,7 @@ static void *stay_exact(void *arg)
 	return NULL;
 }
 
-// hide puts the object where the case wants it.
+// hide puts a word that leads to the object where the case wants it.
 static void hide(char *obj, size_t size, struct rt_proc *holder)
 {
 	static char *inner[1];
@@ -294,7 +295,8 @@ TEST(every_place_is_looked_at, .n = LOOKS)
 		      "%s", death_output);
 }
 
-// Marking does not follow such a word either.
+// Like the check, marking does not follow a word of an exact range that points
+// into an object.
 TEST(what_points_into_an_object_is_no_reference)
 {
 	config.checkmark = 1;
@@ -308,8 +310,8 @@ TEST(what_points_into_an_object_is_no_reference)
 
 enum {
 	MODES = 32,
-	// Each of the seven sizes comes to each root twice, and each list was
-	// dropped before.
+	// Each of the seven sizes comes to each root twice, and each root drops
+	// its list at least once.
 	ROUNDS = COVERAGE_BUILD ? 100 : 2 * 7 * ROOTS / HEAP_CUT,
 };
 
@@ -337,7 +339,8 @@ TEST(healthy_program_passes, .n = 2 * MODES)
 	ck_assert_uint_gt(heap_live_after_gc(), 0);
 }
 
-// The same with a stack and registers as roots, and the rule of past_end.
+// The same program passes with a stack and registers as roots, with and without
+// past_end.
 TEST(healthy_program_with_stacks_passes, .n = 2 * MODES)
 {
 	set_modes((unsigned)_i % MODES);

@@ -1,4 +1,5 @@
-// Destructors: what is dead, when its drop runs, and when its memory is free.
+// Destructors: which objects are dead, when their destructors run, and when
+// their memory is free.
 #include <sys/mman.h>
 
 #include "test/harness/thread.h"
@@ -142,7 +143,7 @@ TEST(the_dead_of_every_size_are_dropped, .n = 2)
 	ck_assert_uint_eq(heap_live(), 0);
 }
 
-// The memory of many is used again, and statistics stay exact.
+// The memory of many dead objects is used again, and statistics stay exact.
 TEST(many_are_dropped_and_freed, .n = 3)
 {
 	for (unsigned round = 0; round < 3; round++) {
@@ -189,7 +190,7 @@ static void even_ones_were_dropped(void)
 	ck_assert_uint_eq(wrong, 0);
 }
 
-// Every second object of each span dies; the others stay, and are found again.
+// Every second object of each span dies.  The others stay alive and unchanged.
 TEST(neighbours_of_the_dead_live)
 {
 	void **root = make_neighbours();
@@ -433,8 +434,8 @@ static const rt_type with_drop =
 static const rt_type without_drop = RT_TYPE_INIT(
     32, 16, &second, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, "without", 0);
 
-// The destructor of an object's type comes before that of its kind; an object
-// may have none.
+// The destructor of an object's type drops it.  If neither its type nor its
+// kind has a destructor, none runs.
 TEST(types_have_destructors, .n = 3)
 {
 	static const rt_type *const table[] = {&with_drop, &without_drop};
@@ -583,7 +584,7 @@ static void *(*const allocations[])(void) = {
 };
 
 // One object is ready before, and one becomes ready when an allocation
-// collects.
+// collects.  Both destructors wait for the safepoint.
 TEST(no_allocation_runs_a_destructor, .n = RT_ARRAY_LEN(allocations))
 {
 	uint64_t cycles;
@@ -645,8 +646,8 @@ static void *alloc_outside_cache(void *arg)
 	return arg;
 }
 
-// After a collection that an allocation ran, the next allocation that leaves
-// the cache tells it, on whatever thread.
+// An allocation that collects does not call the ready callback.  The next
+// allocation that the cache cannot serve does, on whatever thread it is.
 TEST(an_allocation_tells_what_another_has_found, .n = 2)
 {
 	uint64_t cycles = heap_stats().num_gc;
@@ -719,7 +720,8 @@ TEST(the_dead_are_allocated_but_not_alive, .n = 2)
 	ck_assert_uint_ge(heap_stats().heap_alloc, alloc);
 }
 
-// A collection could not free the dead, so their bytes do not hasten it.
+// A collection could not free the dead, so their bytes do not hasten the next
+// one.
 TEST(the_dead_do_not_hasten_a_collection)
 {
 	enum { GOAL = 4 << 20, LARGE = 1 << 20, MARGIN = 512 << 10 };

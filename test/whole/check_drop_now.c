@@ -16,7 +16,8 @@ static int pick_odd(const void *obj, size_t size, void *arg)
 	return ((const struct item *)obj)->id % 2 == 1;
 }
 
-// One of two interpreters ends, and the other does not notice.
+// When one of two interpreters ends, the host picks its objects.  They are
+// dropped, and all others stay as they are.
 TEST(what_is_picked_is_dropped_though_it_is_reachable)
 {
 	void **root = (void **)heap_table(MANY, 0);
@@ -135,7 +136,8 @@ static int pick_second(const void *obj, size_t size, void *arg)
 }
 
 // An object that rt_drop_now has dropped, and that something refers to, stays
-// when a batch ends on the same page.  It was alive, or waited for its drop.
+// when a batch ends on the same page.  Before the call it was alive, or waited
+// for its destructor.
 TEST(a_batch_frees_none_that_is_referred_to, .n = 2)
 {
 	void **root = (void **)heap_table(100, 0);
@@ -171,7 +173,8 @@ static int pick_some(const void *obj, size_t size, void *arg)
 	return ((const struct item *)obj)->id % 3 == 0;
 }
 
-// Some of what waits is picked, some of what lives, collections come between.
+// rt_drop_now picks some of the objects that wait, and some of those that live.
+// Batches and collections come before and after.
 TEST(batches_and_picks_alternate)
 {
 	void **root = (void **)heap_table(MANY, 0);
@@ -263,7 +266,7 @@ TEST(a_batch_goes_on_in_the_child)
 
 static atomic_u32 reached, go_on;
 
-static size_t waits_at; // the number of destructors that have begun by then
+static size_t waits_at; // the destructor with this number waits
 
 static void drop_waiting(void *obj, size_t size, void *arg)
 {
@@ -362,7 +365,8 @@ static void *drop_high(void *arg)
 	return arg;
 }
 
-// All that lived and was not dropped is alive; all that was dead dies again.
+// Each object that lived and was not dropped is alive.  Each object that was
+// dead and was not dropped dies again.
 static void lives_again(void)
 {
 	verify();
@@ -382,7 +386,8 @@ static void lives_again(void)
 	expect(stats().heap_objects == 0);
 }
 
-// The spans have picked objects that lived, and others that waited.
+// rt_drop_now has picked objects that lived and objects that waited, and each
+// span may hold both.
 TEST(what_was_picked_lives_or_waits_in_the_child, .n = 2)
 {
 	pthread_t thread;
@@ -515,7 +520,8 @@ TEST(an_object_that_is_dropped_meanwhile_is_not_moved)
 	ck_assert_uint_eq(drops_run, 1);
 }
 
-// The heap is full of dead graphs, so work buffers cannot grow: pages overflow.
+// The heap is full, so work buffers cannot grow, and markers note the pages to
+// scan again (overflow.h).  All dead objects are found even so.
 TEST(dead_graphs_are_found_without_work_buffers, .n = 2)
 {
 	void **root = (void **)heap_table(1, RT_ROOT_EXACT);
@@ -523,7 +529,7 @@ TEST(dead_graphs_are_found_without_work_buffers, .n = 2)
 	size_t n = 0;
 	void **row;
 
-	// Wide objects: of each a thousand references wait to be followed.
+	// Each wide object has a thousand references that wait to be followed.
 	for (;;) {
 		row = rt_alloc_kind(RT_WORDS, 8192);
 		if (!row)
@@ -616,7 +622,8 @@ TEST(every_setting, .n = 3 * RT_ARRAY_LEN(settings_of))
 	heap_healthy();
 }
 
-// Objects of a word have a destructor too, where they would share granules.
+// Objects of one word have a destructor, too.  With align8 two of them would
+// share a granule, so each takes 16 bytes.
 static atomic_u32 words_dropped;
 
 static void drop_word(void *obj, size_t size, void *arg)
@@ -687,7 +694,8 @@ static void *make_and_run(void *arg)
 
 static atomic_u32 looking;
 
-// look looks addresses up beside all that happens; it is not attached.
+// look looks up addresses while the other threads run.  Its thread is not
+// attached.
 static void *look(void *arg)
 {
 	uintptr_t lo = arena.base;

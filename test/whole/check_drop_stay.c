@@ -5,7 +5,8 @@
 #include "test/whole/drop.h"
 #include "test/whole/fork.h"
 
-// drop_all drops all objects of a kind: the dead, or those alive.
+// drop_all drops all objects of a kind: those alive if now is set, otherwise
+// the n that a collection finds dead.
 static void drop_all(int k, bool now, size_t n)
 {
 	if (now) {
@@ -99,7 +100,8 @@ static void drop_reading(void *obj, size_t size, void *arg)
 }
 
 // After each destructor of a batch rt_drop_now picks nothing, and the heap is
-// collected.  Each object has a span of its own, which keeps no other one.
+// collected.  Even so all objects of the batch stay.  Each has a span of its
+// own, so none stays only because its span holds another.
 TEST(rt_drop_now_frees_nothing_of_a_batch)
 {
 	int k = make_kind(0, drop_reading, NULL);
@@ -123,7 +125,8 @@ TEST(rt_drop_now_frees_nothing_of_a_batch)
 	ck_assert_uint_eq(heap_live_after_gc(), 0);
 }
 
-// The spans of an ended interpreter do not wait for the destructors of another.
+// A kind whose objects rt_drop_now has dropped can end while objects of another
+// kind wait for their destructors.
 TEST(a_kind_ends_though_objects_of_another_wait, .n = 2)
 {
 	for (size_t i = 0; i < 50; i++)
@@ -183,8 +186,8 @@ TEST(exact_references_keep_what_was_dropped, .n = 4)
 }
 
 // When rt_drop_now has returned, an object that it dropped leads to nothing,
-// however long a reference keeps the object.  It waited for its drop, or was
-// alive.
+// however long a reference keeps the object.  Before the call it waited for its
+// destructor, or was alive.
 TEST(what_is_kept_leads_to_nothing, .n = 2)
 {
 	struct item **root;
@@ -211,7 +214,7 @@ TEST(what_is_kept_leads_to_nothing, .n = 2)
 	ck_assert_uint_eq(heap_live_after_gc(), 0);
 }
 
-static uintptr_t told; // by trace_told: the address of its child
+static uintptr_t told; // the references that trace_told has met
 
 static void trace_told(rt_tracer *t, void *obj, size_t size, void *arg)
 {
@@ -223,7 +226,8 @@ static void trace_told(rt_tracer *t, void *obj, size_t size, void *arg)
 	rt_trace_ptr(t, item->ref);
 }
 
-// make_deep_kind registers a kind of words, or one with a callback.
+// make_deep_kind registers a deep kind with RT_LAYOUT_WORDS, or with a trace
+// callback.
 static int make_deep_kind(bool callback)
 {
 	return kind_make(.layout = callback ? RT_LAYOUT_TRACE : RT_LAYOUT_WORDS,
@@ -239,8 +243,9 @@ static int pick_first(const void *obj, size_t size, void *arg)
 	return ((const struct item *)obj)->id == 1;
 }
 
-// Such an object leads to nothing even when another one beside it waits for its
-// drop.  What it led to is gone, and a new object may have the address.
+// An object that rt_drop_now has dropped leads to nothing, even when another
+// object of its span waits for its destructor.  What it led to is gone, and a
+// new object may have that address.
 TEST(what_is_kept_never_leads_on_again, .n = 2)
 {
 	struct item **root;
@@ -273,8 +278,8 @@ TEST(what_is_kept_never_leads_on_again, .n = 2)
 	ck_assert_int_eq(rt_kind_unregister(k), RT_OK);
 }
 
-// Nor does it lead to anything while rt_drop_now runs again, whether it is
-// small or large.
+// An object that rt_drop_now has dropped leads to nothing while rt_drop_now
+// runs again, whether the object is small or large.
 static void drop_and_collect(void *obj, size_t size, void *arg)
 {
 	(void)obj;
@@ -328,8 +333,8 @@ static void drop_into_stop(void *obj, size_t size, void *arg)
 	expect(rt_stop_the_world(RT_STOP_HOST) == RT_OK);
 }
 
-// When a destructor leaves a region open, or a stop, the call ends.  The other
-// objects are what they were.
+// If a destructor leaves a region, a stop or a no-GC stretch open, the call of
+// rt_drop_now ends.  The other objects are as before.
 static void drop_into_stretch(void *obj, size_t size, void *arg)
 {
 	drop_item(obj, size, arg);
@@ -385,7 +390,8 @@ TEST(what_is_left_open_ends_a_run_of_destructors, .n = 3)
 	heap_healthy();
 }
 
-// pick_and_report leaves something for the warn handler.
+// pick_and_report makes statistics contradict each other, so the warn handler
+// is called after the stop.
 static int pick_and_report(const void *obj, size_t size, void *arg)
 {
 	rt_memstats m;
@@ -442,7 +448,8 @@ static void drop_beside_free(void *obj, size_t size, void *arg)
 	set_span(NULL);
 }
 
-// A stretch that is left open is no stop, so other threads may free objects.
+// While a call ends because of an open no-GC stretch, other threads run and may
+// free objects.
 TEST(an_object_is_freed_by_hand_while_a_call_ends)
 {
 	void **root = (void **)heap_table(3, 0);
@@ -483,7 +490,8 @@ static void *run_and_exit(void *arg)
 	abort();
 }
 
-// A thread that exits in a destructor does not run destructors any more.
+// A thread that exits in a destructor runs no other one.  The destructors that
+// are left can run on another thread.
 TEST(a_thread_exits_in_a_destructor, .n = 2)
 {
 	void **root = (void **)heap_table(100, 0);

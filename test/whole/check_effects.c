@@ -27,14 +27,14 @@ static uint64_t ready; // and after it
 
 // ---- effects ----
 
-// The value read is compared with a row's number.
+// Each function returns the value that a row compares with its seen.
 
 static uint64_t fits_100_mib(void)
 {
 	return rt_alloc_noscan_uninit(100 * MIB) != NULL;
 }
 
-// The goal in MiB while 2 MiB live, rounded down.
+// The goal in MiB, rounded down, while objects of 2 MiB are alive.
 static uint64_t goal(void)
 {
 	root[0] = (uintptr_t)rt_alloc_noscan(2 * MIB);
@@ -98,7 +98,8 @@ static uint64_t contradictions_reported(void)
 	return nreports != 0;
 }
 
-// attach_anew makes the calling thread's stack a root, or not.
+// attach_anew attaches the calling thread again.  Its stack is then a root,
+// unless flags is RT_THREAD_EXACT.
 static void attach_anew(unsigned flags)
 {
 	ck_assert_int_eq(rt_thread_detach(), RT_OK);
@@ -127,7 +128,7 @@ static uint64_t is_attached(void)
 {
 	uint64_t attached = rt_thread_self() != NULL;
 
-	// The end of each run of the table needs an attached thread.
+	// rt_fini at the end of the test needs an attached thread.
 	if (!attached)
 		ck_assert_int_eq(rt_thread_attach(RT_THREAD_EXACT), RT_OK);
 	return attached;
@@ -150,7 +151,7 @@ static unsigned advised_mappings(void)
 }
 
 // Huge pages are wanted for a large object.  The heap advises them after the
-// collection, and perhaps a helper does it: a row that expects them waits.
+// collection, perhaps on a helper.  So a row that expects them waits.
 static uint64_t huge_pages_advised(void)
 {
 	uint64_t end = nanotime() + AWAIT_SECONDS * UINT64_C(1000000000);
@@ -165,8 +166,8 @@ static uint64_t huge_pages_advised(void)
 	return advised_mappings() != 0;
 }
 
-// lacks returns what the system would have to know for a row, or NULL if it
-// lacks nothing.
+// lacks returns why this system cannot show the effect of a row, or NULL if it
+// can.
 static const char *lacks(const char *row)
 {
 	size_t n = 4 << 20;
@@ -185,7 +186,8 @@ static const char *lacks(const char *row)
 	return what;
 }
 
-// Fresh objects that are in memory though nothing has touched them.
+// Tells whether some fresh objects are in memory though nothing has touched
+// them.
 static uint64_t brought_in_ahead(void)
 {
 	uint64_t n = 0;
@@ -201,14 +203,14 @@ static uint64_t brought_in_ahead(void)
 	return n != 0;
 }
 
-// A large heap has the background thread bring in memory.
+// A large heap has a background thread if the thread is to bring in memory.
 static uint64_t library_has_a_thread(void)
 {
 	ck_assert_ptr_nonnull(rt_alloc_noscan_uninit((size_t)40 << 20));
 	return atomic_u32_load_relaxed(&scavenger.runs);
 }
 
-// What an object reads as when it is gone.
+// Tells whether a dead object reads as the pattern of clobberfree.
 static uint64_t freed_is_overwritten(void)
 {
 	uint64_t *p, old;
@@ -249,7 +251,7 @@ static void forget(rt_tracer *t, void *obj, size_t size, void *arg)
 	(void)t, (void)obj, (void)size, (void)arg;
 }
 
-// Lines about a word that no callback tells.
+// The number of warnings about a word that no callback tells of.
 static uint64_t forgotten_named(void)
 {
 	rt_kind_desc d;
@@ -473,7 +475,8 @@ static int count_oom(size_t n, void *arg)
 	return 0;
 }
 
-// The range cannot hold this beside the live objects.
+// run_out keeps an object of 40 MiB.  The range of 64 MiB has no room for
+// another one.
 static void run_out(void)
 {
 	void *most = rt_alloc_noscan_uninit(40 * MIB);
@@ -532,8 +535,8 @@ static int replace_and_go_on(size_t n, void *arg)
 	return 1;
 }
 
-// If a handler replaces another one while that one runs, the new one is asked
-// next.
+// If a handler replaces itself while it runs, and asks for another try, the new
+// one is asked next.
 TEST(a_handler_may_be_replaced_while_it_is_called)
 {
 	rt_config c;

@@ -65,7 +65,7 @@ void require(bool ok, const char *what)
 
 // ---- refusing ----
 
-// What a system says when it refuses; the library looks for none of them.
+// The errnos of refused calls.  Only oscall.c tells some of them apart.
 static const int errnos[] = {ENOMEM, EAGAIN, EINVAL, EPERM, EINTR, ENOSYS};
 
 // undoes tells whether the call undoes something: if it is refused, something
@@ -153,7 +153,8 @@ static bool granted(int error)
 	return error == RT_OK;
 }
 
-// on_thread meets a thread of the library, which has what was not refused.
+// on_thread runs on each thread of the library as it begins, whatever was
+// refused.
 static void on_thread(void *arg)
 {
 	require(arg == kept && !rt_thread_self(), "a thread begins");
@@ -176,7 +177,8 @@ unsigned begin(void)
 	c.guard_large = trial.scenario->guarded != 0;
 	c.guard_small = trial.scenario->guarded;
 	c.scavenge = trial.scenario->scavenges;
-	// Without a function a thread begins in another way.
+	// Without a start function a thread begins in another way, which the
+	// scenario of the scavenger meets.
 	c.gc_thread_start = c.scavenge ? NULL : on_thread;
 	c.gc_thread_arg = kept;
 	if (!have_heap)
@@ -242,8 +244,8 @@ void in_order(void)
 	recount();
 }
 
-// collect_normally asks of the next collection that it is one, and that its
-// record is there.
+// collect_normally requires that rt_gc makes one collection, which is forced
+// and has a record.
 static void collect_normally(void)
 {
 	rt_cycle c;
@@ -282,8 +284,9 @@ static bool attempt(uint64_t *pages)
 	in_order();
 	end();
 	await_alone();
-	// Mappings that the system refuses to unmap are still there, and a
-	// stack that was read to its end is as long as it may be.
+	// Mappings that the system refuses to unmap are still there.  If
+	// OSCALL_MAPPED is refused, the main stack is read to its end, and so
+	// grows to its full length.
 	if (trial.kind == OSCALL_UNMAP || trial.kind == OSCALL_MAPPED ||
 	    trial.mode == NO_WAY_BACK)
 		*pages = mapped();
@@ -291,7 +294,8 @@ static bool attempt(uint64_t *pages)
 	return hit;
 }
 
-// The process is as it is with libc's caches full.
+// warm_up makes some runs, so that libc's caches are full, and returns the
+// pages that are mapped then.
 static uint64_t warm_up(void)
 {
 	uint64_t pages = 0;
@@ -305,7 +309,8 @@ static uint64_t warm_up(void)
 
 static void setup(void)
 {
-	// One area for all threads, that does not grow and shrink.
+	// malloc has one arena for all threads, which neither grows nor
+	// shrinks.
 	mallopt(M_ARENA_MAX, 1);
 	mallopt(M_TOP_PAD, 4 << 20);
 	mallopt(M_TRIM_THRESHOLD, INT32_MAX);
@@ -360,8 +365,8 @@ TEST(each_call_may_be_refused, .n = SCENARIOS - 2 * SANITIZED)
 		(unsigned long long)runs);
 }
 
-// Calls that a process makes only once, and so no scenario after the first
-// heap.
+// Calls that a process makes only for its first heap.  Scenarios cannot refuse
+// them, because warm_up makes heaps before.
 static const enum oscall first_calls[] = {OSCALL_ATFORK, OSCALL_TLSKEY};
 
 TEST(the_first_heap_may_be_refused, .n = RT_ARRAY_LEN(first_calls))
@@ -379,9 +384,9 @@ TEST(the_first_heap_may_be_refused, .n = RT_ARRAY_LEN(first_calls))
 	end();
 }
 
-// A mapping where an aligned range should begin makes sysmem_reserve ask a
-// second time, unless chance has put the free addresses on a border.  One more
-// page moves them off it.
+// sysmem_reserve asks for a second range, unless the first one happens to be
+// aligned.  Before each try the test maps one more page, so that the free
+// addresses do not stay aligned.
 TEST(a_second_reservation_may_be_refused)
 {
 	enum { TRIES = 4 };
@@ -434,7 +439,7 @@ TEST(a_sleep_on_a_lock_may_be_refused)
 	disarm();
 }
 
-// The clock of a sleep with an end is read when it begins, and when it may be
+// A sleep with a timeout reads the clock when it begins, and when it may be
 // over.
 TEST(a_clock_of_a_sleep_may_be_refused)
 {
@@ -449,7 +454,8 @@ TEST(a_clock_of_a_sleep_may_be_refused)
 	}
 }
 
-// The main thread's stack is looked for where the C library does not find it.
+// If the C library does not find the main thread's stack, the library looks for
+// it.  If that is refused as well, the thread cannot attach.
 TEST(what_finds_the_main_stack_may_be_refused)
 {
 	trial.scenario = &scenarios[0];
@@ -488,8 +494,8 @@ static void *sweep_rest(void *arg)
 	return arg;
 }
 
-// Where a thread that sweeps is held, what another one does meanwhile, and
-// where that waits for the first.
+// Where the thread that sweeps is held, what a second thread does meanwhile,
+// and where the second thread waits for the first.
 static const struct meeting {
 	enum schedpoint held, waits;
 	void *(*fn)(void *);
@@ -520,8 +526,8 @@ static void await_held(enum schedpoint at)
 	}
 }
 
-// meet makes two threads meet.  The second one may not sleep until the first
-// goes on.
+// meet makes two threads meet.  Until the first one goes on, the sleeps of the
+// second are refused.
 static void meet(const struct meeting *m)
 {
 	uint64_t before = schedpoint_passed(m->waits);
@@ -539,8 +545,8 @@ static void meet(const struct meeting *m)
 	join_thread(other);
 }
 
-// A thread that needs a span that another one sweeps, or the end of a sweep
-// that another one ends, waits for it even if it may not sleep.
+// One thread sweeps a span or ends the sweep.  Another thread that needs the
+// span, or the end of the sweep, waits for that even if its sleeps are refused.
 TEST(a_sleep_in_a_sweep_may_be_refused, .n = RT_ARRAY_LEN(meetings))
 {
 	trial.scenario = &scenarios[0];
@@ -549,7 +555,7 @@ TEST(a_sleep_in_a_sweep_may_be_refused, .n = RT_ARRAY_LEN(meetings))
 	settings_present.gc_threads = 0;
 	unswept = rt_alloc_uncollectable(RT_NOSCAN, 1 << 20);
 	ck_assert_ptr_nonnull(unswept);
-	leave_unswept(); // nothing but the object
+	leave_unswept(); // only the object is unswept
 	schedpoint_watch();
 	must(rt_blocking_enter());
 	meet(&meetings[_i]);
@@ -584,7 +590,7 @@ TEST(a_collection_needs_no_system)
 	}
 }
 
-// leave_bytes leaves that many bytes of permanent memory, and no more.
+// leave_bytes leaves n free bytes of permanent memory, and no more.
 static void leave_bytes(size_t n)
 {
 	enum { PIECE = 64 };
@@ -592,7 +598,8 @@ static void leave_bytes(size_t n)
 	uint64_t before = gauge_load(stat);
 	size_t used = PIECE;
 
-	// Pieces of other_sys do not change it; only the prefix grows.
+	// A piece that counts in other_sys does not change that gauge.  Only
+	// growth of the usable prefix does.
 	while (gauge_load(stat) == before)
 		require(persistent_alloc(PIECE, PIECE, stat) != NULL, "piece");
 	for (; used + n < gauge_load(stat) - before; used += PIECE)
@@ -630,7 +637,8 @@ static const struct scenario *scavenging(void)
 	return sc;
 }
 
-// The same for the scavenger.
+// For some n the background thread finds no memory when it begins.  Then a
+// later collection makes it again.
 TEST(the_scavenger_may_find_no_memory)
 {
 	enum { STEP = 1 << 10, MOST = 24 << 10 };
@@ -681,8 +689,8 @@ static void *throw_too(void *arg)
 	throw_fatal("second");
 }
 
-// hold_report delays the end of the first report.  The second thread that
-// throws may not sleep meanwhile, and ends the process.
+// hold_report makes a second thread throw before the first report ends.  That
+// thread would sleep, but its sleeps are refused, so it ends the process.
 static void hold_report(const char *text, void *arg)
 {
 	(void)text;
@@ -714,7 +722,8 @@ static void die(void)
 	reports[report].fn();
 }
 
-// A fatal report that cannot be written ends the process all the same.
+// A fatal error ends the process even if its report cannot be written, or if a
+// second thread cannot sleep until the first report ends.
 TEST(a_report_may_be_refused, .n = RT_ARRAY_LEN(reports))
 {
 	uint64_t before = refused[reports[_i].kind];

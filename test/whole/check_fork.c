@@ -246,7 +246,8 @@ TEST(forks_without_a_heap_change_nothing)
 // A fork does not look at what a refused rt_init had made.
 TEST(a_fork_after_a_heap_was_refused)
 {
-	// The block of the first thread; the first call is for its P.
+	// The second call is for the block of the first thread.  The first call
+	// is for its P.
 	fault_fail(OSCALL_COMMIT, 2, 1, ENOMEM);
 	expect(rt_init(NULL) == RT_ENOMEM);
 	expect(fault_failed(OSCALL_COMMIT) == 1);
@@ -288,7 +289,8 @@ TEST(a_fatal_handler_forks, .exit = 42)
 
 static unsigned told; // reports
 
-// on_abort is for a throw that should not wait for any thread.
+// on_abort ends the child of fork_and_throw.  It requires that the second throw
+// called no handler and waited for no thread.
 static void on_abort(int sig)
 {
 	(void)sig;
@@ -411,8 +413,8 @@ static void *(*const others[])(void *) = {hold_all_and_stay, stop_and_stay};
 
 GROUP(threads, .timeout = 300);
 
-// A program that is started without a fork waits for nothing that another
-// thread holds or has stopped: neither locks of the heap, nor the world.
+// A fatal handler can start a program without a fork while another thread holds
+// locks of the heap, or has stopped the world.
 TEST(a_fatal_handler_starts_a_program,
      .n = RT_ARRAY_LEN(ways) * RT_ARRAY_LEN(others), .exit = 42)
 {
@@ -445,15 +447,16 @@ static void throw_second(void)
 	throw_fatal("second");
 }
 
-// expect_second requires that a child that runs fn reports what it has found
-// itself.
+// expect_second runs fn in a child.  The child must report its own throw, and
+// nothing else.
 static void expect_second(void (*fn)(void))
 {
 	expect(death_aborted(death_status(fn)));
 	expect(strcmp(death_output, "rtheap: fatal: second\n") == 0);
 }
 
-// The heap may be in the middle of anything, so its forks are not prepared.
+// The thread that throws may be in the middle of a change of the heap, so no
+// fork is prepared.
 static void fork_and_throw_second(void)
 {
 	expect(rt_fork_prepare() == RT_ESTATE);
@@ -478,8 +481,8 @@ static void answer_work_and_throw(void)
 	throw_second();
 }
 
-// The fork was prepared before the throw.  So the child may use the heap, which
-// stays prepared until the host's own answer.
+// The fork was prepared before the throw.  So the child may use the heap.  The
+// world stays stopped until the host's own answer.
 TEST(a_thread_throws_in_a_prepared_fork)
 {
 	begin();
@@ -532,7 +535,8 @@ static void find(void)
 	works_and_ends();
 }
 
-// The child has flushed the caches that the parent has not.
+// The child has flushed the caches of the lost threads.  In the parent these
+// caches still hold memory.  Exact statistics are the same in both.
 static void compare_with_child(void)
 {
 	uint64_t cpu = gcstats_cpu();
@@ -585,8 +589,8 @@ enum { LIMIT = 64 << 20, LONG_STACK = 16 << 20 };
 
 static void *given; // a stack
 
-// take_from_a_collection uses up what the heap has left, and gets its next
-// stack from the first collection.  It frees the stack, and sleeps.
+// take_from_a_collection uses up what the heap has left, so the first
+// collection has to grant its stack.  It frees the stack, and sleeps.
 static void *take_from_a_collection(void *arg)
 {
 	expect(rt_thread_attach(RT_THREAD_EXACT) == RT_OK);
@@ -611,7 +615,8 @@ static void free_given(void)
 	works_and_ends();
 }
 
-// The stack belongs to the forking thread by now.
+// The forking thread has allocated the stack that the other thread freed.  So
+// the child must not free it as a grant to the lost thread.
 TEST(a_child_takes_no_stack_back_that_was_freed)
 {
 	rt_config c = heap_config(HEAP_QUIET);

@@ -105,7 +105,7 @@ TEST(a_word_that_is_no_reference_keeps_nothing)
 	ck_assert_uint_eq(heap_live_after_gc(), 0);
 }
 
-// Such a variable has what an earlier call has left there, which may be
+// An unset variable has what an earlier call has left there, which may be
 // anything.
 TEST(a_variable_may_be_unset)
 {
@@ -219,8 +219,8 @@ static void *deep[DEEP];
 static const volatile void *deep_slot[DEEP];
 static rt_frame deep_frame[DEEP];
 
-// deep_frames makes frames of all words.  Each frame has the same number of
-// words, and none is on a stack.
+// deep_frames makes a list of frames for all words of deep, each words in a
+// frame.  No frame is on a stack.
 static rt_frame *deep_frames(size_t each)
 {
 	for (size_t i = 0; i < DEEP; i++)
@@ -305,7 +305,7 @@ static void *push_unattached(void *arg)
 	return (void *)wrong;
 }
 
-// The thread sanitizer sees whether they write to the same place.
+// The thread sanitizer would report threads that write to the same place.
 TEST(unattached_threads_share_no_list)
 {
 	pthread_t a = start_thread(push_unattached, NULL);
@@ -315,7 +315,7 @@ TEST(unattached_threads_share_no_list)
 	ck_assert_ptr_null(join_thread(b));
 }
 
-// The list of a thread that ends is not that of the next thread in its block.
+// A new thread may get the block of an ended one, but not its list of frames.
 static void *end_with_frames(void *arg)
 {
 	static const volatile void *const slots[] = {&deep[0]};
@@ -529,7 +529,8 @@ TEST(a_variable_that_was_not_followed_is_named, .n = 3)
 GROUP(suspended, .setup = begin, .timeout = 60);
 
 // A host whose threads are exact says with frames what a suspended fiber holds.
-// No word of the fiber's stack is in use for the collector.
+// The stack pointer of the fiber is at the upper end of its stack, so no word
+// of that stack is a root.
 TEST(where_nothing_is_in_use_only_frames_count)
 {
 	static void *words[8];
@@ -579,7 +580,7 @@ static void end_in_a_region(void)
 
 GROUP(misuse, .setup = begin, .timeout = 60);
 
-// With RT_FRAME_CHECKS.
+// RT_FRAME_CHECKS makes such a frame trap.
 TEST(a_frame_that_begins_or_ends_in_a_region_is_noticed, .n = 2)
 {
 	int status =

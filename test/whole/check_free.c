@@ -76,8 +76,8 @@ TEST(statistics_are_exact)
 	}
 }
 
-// Each object is counted whenever it is allocated and freed, though it does not
-// leave its list for long.
+// Each allocation and each free counts, even if one slot is freed and allocated
+// again and again.
 TEST(reuse_is_counted)
 {
 	enum { N = 200000 };
@@ -96,7 +96,7 @@ TEST(reuse_is_counted)
 	ck_assert_uint_eq(after.heap_objects, before.heap_objects);
 }
 
-// A span that was full gets free slots; they are found again.
+// Slots that are freed in full spans are allocated again.
 TEST(slots_of_full_spans_are_used_again)
 {
 	enum { N = 4000 };
@@ -110,7 +110,7 @@ TEST(slots_of_full_spans_are_used_again)
 	for (int round = 0; round < 5; round++) {
 		for (int i = 0; i < N; i += 2)
 			free_ok(p[i]);
-		heap_healthy(); // frees the lists
+		heap_healthy(); // flushes the lists
 		for (int i = 0; i < N; i += 2)
 			p[i] = alloc_words(64);
 	}
@@ -220,7 +220,7 @@ TEST(what_is_no_object_is_refused)
 	heap_healthy();
 }
 
-// Requests that share a slot die together.
+// Requests that share a slot die together, so rt_free changes none of them.
 TEST(small_objects_without_references_are_left, .n = 2)
 {
 	static char *p[3000];
@@ -261,7 +261,8 @@ static void trace(rt_tracer *t, void *obj, size_t size, void *arg)
 	atomic_u64_add_relaxed(&traced, 1);
 }
 
-// A freed object would show its link where its header was.
+// A trace callback would find the link of the list where the header of a freed
+// object was.
 TEST(a_freed_object_is_not_traced)
 {
 	enum { N = 3000 };
@@ -359,8 +360,9 @@ static void *free_links(void *p)
 	return NULL;
 }
 
-// The type bits of its neighbours are in the same word, which the thread that
-// caches the span writes by plain stores.
+// The type bits of several slots share a word, and the thread that caches the
+// span writes them by plain stores.  So a freed slot must wait for a
+// collection.
 TEST(a_freed_typed_object_waits_for_a_collection)
 {
 	rt_memstats before, after;
@@ -387,7 +389,7 @@ TEST(a_large_typed_object_is_freed_at_once)
 	rt_memstats before, after;
 
 	heap_begin();
-	ck_assert_ptr_nonnull(rt_alloc_typed(&links, 1)); // the table of bits
+	ck_assert_ptr_nonnull(rt_alloc_typed(&links, 1)); // makes the bits
 	before = heap_stats();
 	free_ok(rt_alloc_typed(&links, 2000));
 	after = heap_healthy();
@@ -396,7 +398,8 @@ TEST(a_large_typed_object_is_freed_at_once)
 	ck_assert_uint_eq(after.num_gc, 0);
 }
 
-// What waits must be reason to collect, or the heap would grow without end.
+// Freed objects that wait count towards the goal.  Otherwise the heap would
+// grow without end.
 TEST(freed_typed_objects_are_collected)
 {
 	rt_memstats m;
@@ -497,7 +500,7 @@ TEST(a_write_beside_a_guarded_object_is_reported, .signal = SIGABRT)
 
 GROUP(pacing, .timeout = 120);
 
-// All that lives is a few objects at a time, of random sizes.
+// At any time only a few objects are alive.  Their sizes are random.
 TEST(a_program_that_frees_everything_does_not_collect)
 {
 	static char *p[500];
@@ -524,7 +527,7 @@ TEST(a_program_that_frees_everything_does_not_collect)
 	heap_healthy();
 }
 
-// More is freed by one thread than it has added to heap_live itself.
+// free_table frees more on its thread than that thread has added to heap_live.
 static void *free_table(void *arg)
 {
 	void **p = arg;
@@ -532,7 +535,7 @@ static void *free_table(void *arg)
 	ck_assert_int_eq(rt_thread_attach(0), RT_OK);
 	for (; *p; p++)
 		free_ok(*p);
-	ck_assert_ptr_nonnull(rt_alloc(64)); // looks whether one is due
+	ck_assert_ptr_nonnull(rt_alloc(64)); // collects if that is due
 	ck_assert_ptr_nonnull(rt_alloc(5000));
 	ck_assert_int_eq(rt_thread_detach(), RT_OK);
 	return NULL;
@@ -550,7 +553,7 @@ TEST(frees_before_the_allocations_are_published)
 		run_beside(free_table, p);
 	}
 	ck_assert_uint_eq(heap_stats().num_gc, 0);
-	// What one thread has freed the other has allocated.
+	// The main thread has allocated again what the other threads freed.
 	ck_assert_uint_le(heap_healthy().heap_inuse, 2 << 20);
 }
 
@@ -582,7 +585,7 @@ static void no_metric_is_negative(void)
 }
 
 // The allocating thread has published less than the other one has freed, so
-// heap_live is below zero.  A collection does not mind, nor do live reads.
+// heap_live is below zero.  A collection and live reads work even so.
 TEST(a_collection_when_frees_were_published_first)
 {
 	static void *p[21];
@@ -653,8 +656,8 @@ static void *consume(void *arg)
 	return NULL;
 }
 
-// Meanwhile live reads never find more frees than mallocs, nor more objects
-// than pages for them.
+// Meanwhile live reads never find more frees than mallocs, in all or in a size
+// class.  At the end little memory is in use.
 TEST(memory_comes_round_between_threads)
 {
 	enum { N = 300000 / HEAP_CUT };

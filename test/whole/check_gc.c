@@ -231,7 +231,8 @@ TEST(work_buffers_are_freed)
 	root[0] = make_array(100000);
 	ck_assert_int_eq(rt_gc(), RT_OK);
 	m = heap_stats();
-	// in_work_bufs counts in gc_sys; the lines of a few MiB do as well.
+	// Both in_work_bufs and the mark and alloc lines of a few MiB count in
+	// gc_sys.
 	ck_assert_uint_lt(m.gc_sys, before + (1 << 20));
 }
 
@@ -320,8 +321,8 @@ static unsigned some_offsets(struct rng *r, size_t size, size_t *offset)
 	return n;
 }
 
-// check_offsets makes pairs of neighbours, and a pointer into one of them.  It
-// expects that this one lives and the other does not.
+// check_offsets makes pairs of neighbours, and for each pair a pointer into one
+// of the two.  It expects that this one lives and the other does not.
 static void check_offsets(struct rng *r, int kind, size_t request)
 {
 	uintptr_t *table = heap_table(OFFSETS, RT_ROOT_WORDS);
@@ -624,8 +625,8 @@ TEST(random_graph_is_its_shadow, .n = 3)
 
 GROUP(own);
 
-// Trees that come and go while the heap collects by itself; only the stack that
-// builds them holds them.
+// Trees come and go while the heap collects by itself.  Only the stack of the
+// thread that builds them keeps them alive.
 TEST(contents_survive_automatic_collections)
 {
 	enum { DEPTH = 10, TREES = 3000 / (RT_ASAN || RT_TSAN ? 20 : 1) };

@@ -1,5 +1,5 @@
-// The trace of collections: each line says what the record says, and none is
-// waited for.
+// The trace of collections: each line says what the record says, and no
+// collection waits until a line can be written.
 #define _GNU_SOURCE // ppoll, syscall
 #include <errno.h>
 #include <inttypes.h>
@@ -170,8 +170,8 @@ TEST(a_scav_line_is_the_record, .n = 2)
 	ck_assert_uint_eq(dropped(), 0);
 }
 
-// The host's own release says what it released, after the line of its
-// collection.
+// rt_free_os_memory has a line that says how much it released, after the line
+// of its collection.
 TEST(a_release_by_the_host_has_a_line)
 {
 	int fd = pipe_to_stderr();
@@ -257,8 +257,8 @@ TEST(nothing_is_written_without_the_setting)
 	ck_assert_uint_eq(dropped(), 0);
 }
 
-// A pipe that is full: the collection returns, and each line is counted.  When
-// there is room, the next line is written whole.
+// If the pipe is full, the collection returns, and each dropped line is
+// counted.  When there is room, the next line is written whole.
 TEST(a_full_pipe_is_not_waited_for, .n = 2)
 {
 	static char text[1 << 20];
@@ -298,7 +298,7 @@ int poll(struct pollfd *fds, nfds_t n, int timeout)
 	    NULL);
 }
 
-// must_have_no_signal requires that SIGPIPE does not wait, and is not blocked.
+// must_have_no_signal requires that SIGPIPE is neither pending nor blocked.
 static void must_have_no_signal(void)
 {
 	sigset_t now;
@@ -309,7 +309,7 @@ static void must_have_no_signal(void)
 	ck_assert_int_eq(sigismember(&now, SIGPIPE), 0);
 }
 
-// The signal would end the process.
+// The write raises SIGPIPE, which would end the process.
 TEST(a_pipe_that_loses_its_reader)
 {
 	int fd = pipe_to_stderr();
@@ -361,7 +361,8 @@ TEST(a_pipe_that_is_filled_first)
 	close(fd);
 }
 
-// The same holds for a socket.
+// A socket takes the line.  If it has no reader or is full, the line is
+// dropped, as with a pipe.
 TEST(a_socket, .n = 3)
 {
 	char text[1000];
@@ -385,7 +386,7 @@ TEST(a_socket, .n = 3)
 	}
 }
 
-// No line, no signal, and errno is as before.
+// The line is dropped without a signal, and errno is as before.
 TEST(a_descriptor_that_is_closed)
 {
 	start(1);

@@ -13,7 +13,8 @@
 
 enum {
 	MANY = 50000 / HEAP_CUT,
-	// Handles that lie in more strips than keep their memory.
+	// So many handles that, when all are freed, not all strips keep their
+	// memory.
 	MOST = 3 * (HANDLES_EMPTY / sizeof(rt_handle)) / 2,
 };
 static rt_handle *handle[MOST];
@@ -56,8 +57,8 @@ static size_t in_use(void)
 	return n;
 }
 
-// kept counts what no strip has free: handles in use, and free ones that
-// threads keep.
+// kept counts the words that are not free in a strip: handles in use, and free
+// handles that threads keep.
 static size_t kept(void)
 {
 	const struct handles_strip *s =
@@ -204,7 +205,7 @@ TEST(empty_strips_are_released)
 	ck_assert_uint_le(handles.nempty, may_be_empty());
 	ck_assert_uint_ge(strips_without_memory() + may_be_empty() + 3, strips);
 	heap_healthy();
-	// Nothing of it is a handle.
+	// None of these words is a handle any more.
 	for (size_t i = 0; i < MOST; i++)
 		ck_assert_int_eq(rt_handle_free(handle[i]), RT_EINVAL);
 	fill(MOST);
@@ -212,7 +213,8 @@ TEST(empty_strips_are_released)
 	ck_assert_uint_eq(heap_live_after_gc(), MOST);
 }
 
-// Handles that are freed in the order of strips leave one strip after another.
+// Handles that are freed in the order of strips make one strip after another
+// empty.
 TEST(most_of_the_memory_goes)
 {
 	size_t strips;
@@ -492,7 +494,7 @@ TEST(a_handle_outlives_its_thread)
 	rt_handle *h;
 
 	run_beside(make_and_leave, &h);
-	// What the thread had kept is free for all.
+	// The free handles that the thread kept are free for all threads.
 	ck_assert_uint_eq(kept(), 1);
 	ck_assert_uint_eq(heap_live_after_gc(), 1);
 	ck_assert_int_eq(rt_handle_free(h), RT_OK);
@@ -514,7 +516,8 @@ static void *stay(void *arg)
 	return arg;
 }
 
-// The child takes back what threads that it lacks have kept.
+// In the child, the free handles that the lost threads kept are back in their
+// strips.
 TEST(a_child_has_the_handles)
 {
 	pthread_t thread = start_thread(stay, NULL);
@@ -535,7 +538,8 @@ TEST(a_child_has_the_handles)
 	ck_assert_uint_eq(heap_live_after_gc(), 11);
 }
 
-// Threads make handles and free those that others made, while collections pass.
+// Threads make handles and free handles that other threads made, while
+// collections run.
 enum {
 	THREADS = 4,
 	BOXES = 64,

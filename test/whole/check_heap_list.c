@@ -13,7 +13,7 @@ static int by_address(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-// list returns a sorted list, and its length in number.
+// list returns a sorted list, and sets number to its length.
 static void **list(int kind, rt_pick_fn *pick, void *arg)
 {
 	void **l = rt_heap_list(kind, pick, arg, &number);
@@ -86,7 +86,7 @@ static int every(const void *obj, size_t size, void *arg)
 	return 1;
 }
 
-// Only 1 is yes.
+// A callback picks an object only if it returns 1.
 static int two(const void *obj, size_t size, void *arg)
 {
 	(void)obj, (void)size, (void)arg;
@@ -159,7 +159,7 @@ TEST(no_objects_are_a_list_of_none)
 	ck_assert_uint_eq(number, 0);
 	list(register_kind(7), large_ones, NULL);
 	ck_assert_uint_eq(number, 0);
-	// Each list but the last is an object by now.
+	// The three lists before are objects by now.
 	rt_free(list(RT_WORDS, NULL, NULL));
 	ck_assert_uint_eq(number, 3);
 	heap_healthy();
@@ -264,8 +264,8 @@ TEST(a_list_keeps_its_objects)
 	ck_assert_uint_eq(heap_live_after_gc(), 0);
 }
 
-// Every allocation collects: nothing but the list keeps the array, because the
-// thread has exact roots.
+// Every allocation collects.  Only rt_heap_list itself keeps the array while it
+// makes it, because the thread has exact roots.
 TEST(a_list_can_be_made_by_a_thread_with_exact_roots)
 {
 	rt_config c = heap_config(HEAP_QUIET);
@@ -371,7 +371,7 @@ static void *make_chain(void *arg)
 static int of_first(const void *obj, size_t size, void *arg)
 {
 	(void)size;
-	// A word may not be written yet.
+	// The thread that made the object may not have written this word yet.
 	return ((const uintptr_t *)obj)[1] >> 32 == (uintptr_t)arg;
 }
 
@@ -383,7 +383,8 @@ static int unfilled(const void *obj, size_t size, void *arg)
 
 GROUP(threads, .timeout = 200);
 
-// A list made meanwhile has all objects that there were before.
+// A list that is made while threads allocate has at least as many objects as
+// the list before.
 TEST(a_list_is_of_one_moment)
 {
 	pthread_t thread[MAKERS];
@@ -460,7 +461,8 @@ static void await_stopper(void)
 	}
 }
 
-// Before each stop there are more objects.
+// Before each of the first three stops of the other thread, this one makes more
+// objects.  So the array is too short at the second stop and at the third.
 TEST(an_array_that_is_too_short_is_made_again, .n = 2)
 {
 	rt_handle *h;
@@ -495,7 +497,7 @@ TEST(an_array_that_is_too_short_is_made_again, .n = 2)
 	heap_healthy();
 }
 
-// release_when_stopping lets the held thread go on when another one asks it to
+// release_when_stopping releases the held thread when another thread asks it to
 // stop.
 static void *release_when_stopping(void *arg)
 {
@@ -530,7 +532,8 @@ static int find_array(void *obj, size_t size, int kind, void *arg)
 	return 0;
 }
 
-// Another thread that has found the array in the heap keeps it.
+// An array that was too short is not freed by hand, because another thread may
+// have found it in the heap.
 TEST(an_array_that_was_too_short_stays, .n = 2)
 {
 	pthread_t thread, helper;

@@ -111,9 +111,9 @@ static void *see(void *arg)
 	return NULL;
 }
 
-// All that a thread has allocated is in the live reads of other threads when it
-// has detached, without a stop.  Of the tiny objects 16 share a slot;
-// the first of them counts as the slot.
+// When a thread has detached, live reads of other threads count all that it has
+// allocated, without a stop.  16 tiny objects share a slot, and the first of
+// them counts as the slot.
 TEST(live_reads_have_all_of_a_thread_that_detached)
 {
 	const uint64_t slots = (DETACHED_TINY + 15) / 16;
@@ -177,7 +177,8 @@ static void *(*const kinds[])(size_t) = {of_noscan, of_uninit, of_words,
 					 of_kind};
 static const size_t sizes[] = {48, 208, 1024, 9472, 32760, 40000};
 
-// The classes of sizes that have runs; a larger slot counts alone.
+// How many of the sizes have runs of several slots.  Of a larger size no free
+// slot counts ahead.
 enum { CLASSES = 3, ALL_AHEAD = THREADS * 4 * CLASSES * AHEAD };
 static_assert(RT_ARRAY_LEN(kinds) == 4, "kinds in ALL_AHEAD");
 
@@ -265,7 +266,7 @@ static void check_near(bool freed)
 				    (freed ? THREADS * STILL_COUNTED : 0));
 }
 
-// check_exact flushes all caches.
+// check_exact requires exact answers.  heap_stats flushes all caches.
 static void check_exact(void)
 {
 	ck_assert_uint_eq(heap_stats().heap_alloc, expected());

@@ -18,8 +18,7 @@ static size_t limit_before(void)
 	return heap_metric("/gc/heap/max:bytes");
 }
 
-// limited makes a heap without a limit of its own worth speaking of, and sets
-// one.
+// limited makes a heap of the default range, and sets its limit.
 static void limited(int percent, size_t bytes)
 {
 	size_t range, old;
@@ -48,7 +47,7 @@ static uint64_t collections(void)
 	return heap_stats().num_gc;
 }
 
-// caused returns how many of the last collections, at most 256, had a cause.
+// caused returns how many of the last 256 collections had this cause.
 static unsigned caused(enum rt_cause cause)
 {
 	unsigned n = 0;
@@ -81,7 +80,8 @@ static const size_t sizes[] = {
 GROUP(moment, .timeout = 60);
 
 // An allocation is refused if and only if its span does not fit.  At that
-// moment there is no garbage, although as much was made as was kept.
+// moment there is no garbage, although for each object that was kept another
+// one was dropped.
 TEST(refused_when_no_span_fits_and_nothing_is_dead, .base = RT_TSAN ? 2 : 0,
      .limit = RT_ARRAY_LEN(sizes))
 {
@@ -238,8 +238,8 @@ static int count_asked(size_t n, void *arg)
 	return 0;
 }
 
-// each_maker finds every way to allocate refused by a limit of no page and
-// granted without one.
+// each_maker requires that every way to allocate is refused under a limit of
+// less than a page, and granted without a limit.
 static void each_maker(rt_config c)
 {
 	heap_start_exact(c);
@@ -321,7 +321,7 @@ TEST(garbage_does_not_keep_an_object_from_growing)
 	p = roots[0] = rt_alloc_noscan(10 * MIB);
 	p[0] = 'a', p[10 * MIB - 1] = 'z';
 	rt_alloc_noscan(5 * MIB);
-	// The dead object is behind, and counts.
+	// The dead object is behind p, and counts towards the limit.
 	p = rt_realloc(RT_NOSCAN, p, 14 * MIB);
 	ck_assert_ptr_eq(p, roots[0]);
 	ck_assert(p[0] == 'a' && p[10 * MIB - 1] == 'z');
@@ -344,7 +344,7 @@ TEST(the_limit_is_read_back_and_forgotten_with_the_heap)
 
 	for (int round = 0; round < 2; round++) {
 		begin_with(MAX_HEAP, 100);
-		// Neither the limit nor the pages of the heap before count.
+		// Neither the limit nor the pages of the previous heap count.
 		roots[0] = rt_alloc(MIB);
 		ck_assert_ptr_nonnull(roots[0]);
 		heap_healthy();
@@ -494,8 +494,9 @@ TEST(collections_come_before_failures, .n = 2 * RT_ARRAY_LEN(garbage))
 	end();
 }
 
-// The same where half of each page in use is free, but for objects of another
-// size, or where stacks take half of the limit.
+// Collections come before failures even if half of each page in use is free,
+// but only for objects of another size.  The same is true if stacks take half
+// of the limit.
 TEST(what_is_beside_objects_counts, .n = 2)
 {
 	begin_near(400, 0);
@@ -514,7 +515,8 @@ TEST(what_is_beside_objects_counts, .n = 2)
 	end();
 }
 
-// So a no-GC stretch, which cannot collect, finds some room at any time.
+// A no-GC stretch cannot collect.  It finds some room at any time, because
+// collections come before the limit is reached.
 TEST(a_stretch_without_collections_finds_room)
 {
 	begin_near(-1, 20);
@@ -531,8 +533,8 @@ TEST(a_stretch_without_collections_finds_room)
 	end();
 }
 
-// What is left bounds the number of collections, whether they come by the goal
-// or by failures.
+// The room that is left bounds the number of collections, whether the goal or a
+// failure causes them.
 TEST(a_heap_full_of_live_objects_is_no_spiral)
 {
 	begin_near(100, 31);
@@ -544,7 +546,8 @@ TEST(a_heap_full_of_live_objects_is_no_spiral)
 	end();
 }
 
-// The same below what is in use, where only free slots are left.
+// If the limit is below what is in use, only free slots are left, and they
+// bound the number of collections.
 TEST(free_slots_below_use_are_no_spiral)
 {
 	uint64_t before;
@@ -564,7 +567,8 @@ TEST(free_slots_below_use_are_no_spiral)
 	end();
 }
 
-// Of the two limits the one that leaves less counts.  Only this one refuses.
+// The goal obeys the limit that leaves less room.  Only the limit of the heap
+// refuses allocations, not the memory limit.
 TEST(the_memory_limit_counts_beside_it)
 {
 	begin_near(-1, 0);

@@ -30,7 +30,7 @@ static inline void drop_item(void *obj, size_t size, void *arg)
 	drops_run++;
 }
 
-// make_kind registers a kind of words with a destructor.
+// make_kind registers a kind with RT_LAYOUT_WORDS and a destructor.
 static inline int make_kind(uint32_t flags, rt_drop_fn *drop, void *arg)
 {
 	return kind_make(.name = "dropping", .layout = RT_LAYOUT_WORDS,
@@ -89,8 +89,8 @@ static inline void each_dropped_once(size_t n)
 	ck_assert_uint_eq(dropped_once(n), n);
 }
 
-// only_dropped_died tells whether exactly those of n objects are gone whose
-// destructors ran.  Object i must have the number i.
+// only_dropped_died tells whether, of n objects, those whose destructors ran
+// are gone, and all others are still objects.  Object i must have the number i.
 static inline bool only_dropped_died(void *const *objects, size_t n)
 {
 	size_t wrong = 0;
@@ -126,7 +126,7 @@ static inline void begin_drops(rt_config c)
 	deep_kind = make_kind(RT_KIND_DROP_DEEP, drop_item, NULL);
 }
 
-// begin_checked makes such a heap whose collections are checked.
+// begin_checked is begin_drops with checkmark and clobberfree.
 static inline void begin_checked(void)
 {
 	rt_config c = heap_config_checked();

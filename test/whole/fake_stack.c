@@ -2,7 +2,7 @@
 // even where the address sanitizer has moved the variable off the stack.
 //
 // The run-time reads its options when the process begins.  So the program runs
-// itself again with the option that it is about.
+// itself again with detect_stack_use_after_return.
 #include <pthread.h>
 #include <rt/rt.h>
 #include <stdio.h>
@@ -46,7 +46,8 @@ static RT_NOINLINE void collect(void)
 	check(rt_gc() == RT_OK, "a collection");
 }
 
-// past_end holds the end of an object instead.
+// hold keeps objects by its local variable alone while wait runs.  With
+// past_end the variable has the ends of the objects.
 static RT_NOINLINE void hold(bool past_end, void (*wait)(void))
 {
 	char *slot[SLOTS];
@@ -66,7 +67,7 @@ static RT_NOINLINE void hold(bool past_end, void (*wait)(void))
 				       : "what it holds lives");
 }
 
-// deeper has the frames of hold under others.
+// deeper calls hold below n more frames.
 static RT_NOINLINE void deeper(int n, void (*wait)(void))
 {
 	char bytes[200];

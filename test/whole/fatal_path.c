@@ -35,7 +35,7 @@
 
 enum { USED_FORBIDDEN = 99 };
 
-static volatile sig_atomic_t forbidden; // 1: from now on
+static volatile sig_atomic_t forbidden; // 1: a call ends the process
 
 #ifdef RT_COVERAGE
 enum { ARE_REPLACED = 0 };
@@ -270,7 +270,7 @@ static void tell(void)
 
 // ---- the cases ----
 
-enum build { ANY, RELEASE, DEBUG }; // in which builds it is found
+enum build { ANY, RELEASE, DEBUG }; // in which builds a case runs
 
 // What a case has to say.
 struct words {
@@ -278,7 +278,7 @@ struct words {
 	const char *what;  // NULL: something forbidden is used
 };
 
-static char output[4096]; // of the last process to stderr
+static char output[4096]; // what the last process wrote to stderr
 static uint64_t passed, failed;
 
 // matches compares text with words (words.h).
@@ -319,8 +319,9 @@ static bool passes(struct words w, int status)
 	return false;
 }
 
-// in_child makes the process of a case.  It returns true there, after all that
-// may allocate.  In the parent it judges how the process ended.
+// in_child makes the process of a case.  It returns true in that process, after
+// the call of before, which may still allocate.  In the parent it judges how
+// the process ended, and returns false.
 static bool in_child(enum build build, void (*before)(void), struct words w)
 {
 	struct rlimit none = {0, 0};

@@ -13,12 +13,12 @@ enum {
 	NKEPT = 1024,
 	WIDE = 4096,	// words of a wide object
 	NWIDE = 4,	// enough to call helpers for
-	MAX_NTH = 5000, // more calls than a scenario makes of a sort
+	MAX_NTH = 5000, // no scenario makes so many calls of one sort
 	CHILD_HIT = 42, // exit status
 	SCENARIOS = 41,
 };
 
-// How a run is refused.
+// Which calls of a run are refused.
 enum mode {
 	ONCE,	     // the nth call
 	FROM_THEN,   // and all after it
@@ -29,7 +29,8 @@ enum mode {
 struct scenario {
 	const char *name;
 	void (*prepare)(void); // calls are granted; NULL: nothing
-	// act meets the refusals; it returns how many it was told of.
+	// act runs while calls are refused.  It returns how many of its own
+	// calls failed.
 	unsigned (*act)(void);
 	void (*check)(void); // calls are granted again; NULL: nothing
 	uint32_t guarded;    // one in so many small objects, and all large
@@ -56,11 +57,12 @@ extern int processors; // of the next heap; 0: those that there are
 extern void *kept[NKEPT];
 extern unsigned nkept;
 
-// require costs nothing while it holds, unlike the macros of Check.
+// require fails the test unless ok is true.  If it is true, that costs nothing,
+// unlike with the macros of Check.
 void require(bool ok, const char *what);
 
-// begin makes the heap, attaches, and adds kept as roots, as far as that was
-// not done before.  It returns 1 if something was refused.
+// begin makes the heap, attaches, and adds kept as roots.  It leaves out what
+// is done already.  It returns 1 if something was refused.
 unsigned begin(void);
 void end(void);
 
@@ -92,8 +94,8 @@ void check_helpers(void);
 
 unsigned act_large(void);
 
-// Those of faults_beside.c.  scavenger_runs tells whether the scavenger exists.
-// leave_unswept collects, and leaves sweeping to the threads.
+// The parts in faults_beside.c.  scavenger_runs tells whether the scavenger
+// exists.  leave_unswept collects, and leaves sweeping to the threads.
 bool scavenger_runs(void);
 void leave_unswept(void);
 void prepare_release(void);
@@ -110,7 +112,7 @@ unsigned act_periodic(void);
 unsigned act_sweep(void);
 void check_sweep(void);
 
-// Those of faults_objects.c.
+// The parts in faults_objects.c.
 unsigned act_handles(void);
 unsigned act_root_fns(void);
 unsigned act_formats(void);

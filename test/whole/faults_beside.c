@@ -88,9 +88,9 @@ bool scavenger_runs(void)
 	return atomic_u32_load_relaxed(&scavenger.runs) != 0;
 }
 
-// await_released ends each pause of the scavenger as soon as it begins: without
-// a clock, a wake does that.  Otherwise a clock that was refused before may
-// have made it long.
+// await_released waits until the scavenger has released the free pages.  It
+// ends each pause of the scavenger by a wake, which works only without a clock.
+// A clock that was refused before may have made the pause long.
 static void await_released(void)
 {
 	enum { NAP_NS = 100000, NAPS = AWAIT_SECONDS * 10000 };
@@ -120,8 +120,8 @@ static void take_idle_turns(void)
 	require(turn.idle, "the program counts as active");
 }
 
-// A scavenger that may release pages does, whatever else it is refused.  A
-// trial that refuses clocks is left alone until its calls are granted again.
+// A scavenger that may release pages releases them, whatever else is refused.
+// In a trial that refuses clocks, only check_scavenger waits for that.
 unsigned act_scavenger(void)
 {
 	unsigned failed = make_garbage(6);
@@ -132,14 +132,14 @@ unsigned act_scavenger(void)
 	return failed;
 }
 
-// act_ahead does what the background thread does for threads that take much
-// memory, which these do not.
+// act_ahead does what the background thread does for a thread that takes much
+// memory.  This thread takes little.
 unsigned act_ahead(void)
 {
 	struct populate_pass pass = populate_begin();
 	unsigned failed = !mheap_extend(proc_self(), 1);
 
-	// The heap no longer asks a system that has refused.
+	// A heap whose system has refused would not ask again.
 	atomic_u32_store_relaxed(&mheap.populate, 1);
 	while (!pass.over)
 		populate_range(proc_self(), &pass);
@@ -169,9 +169,9 @@ void check_scavenger(void)
 	await_released();
 }
 
-// act_periodic collects as the background thread does, which does not exist.
-// Without a clock nothing is due, and what the thread does then is to look
-// again after a period at most.
+// act_periodic collects as the background thread would, if there were one.
+// Without a clock no collection is due.  Then the thread would look again after
+// a period at most.
 unsigned act_periodic(void)
 {
 	enum { PERIOD_S = 255 };
@@ -213,7 +213,7 @@ static unsigned make_unswept(void)
 	return failed;
 }
 
-// read_unswept reads in a stop, which sweeps.
+// read_unswept reads exact statistics in its own stop.  The read sweeps first.
 static unsigned read_unswept(void)
 {
 	unsigned failed = make_unswept();
@@ -225,9 +225,9 @@ static unsigned read_unswept(void)
 	return failed;
 }
 
-// The program sweeps alone, also in a stop, as the background thread does, and
-// when its thread first uses a kind.  Then it sweeps beside the
-// background thread, which it may get.
+// The program first sweeps alone: in a read, as the background thread would,
+// when its thread first uses a kind, and when it allocates large objects.  Then
+// it may get a background thread, and sweeps beside it.
 unsigned act_sweep(void)
 {
 	int usual = settings()->gc_threads;

@@ -7,14 +7,16 @@
 
 // ---- roots ----
 
-// granted tells whether the answer is success; otherwise there is no memory.
+// granted tells whether the answer is success.  Any other answer must be that
+// there is no memory.
 static bool granted(int error)
 {
 	require(error == RT_OK || error == RT_ENOMEM, "an undocumented answer");
 	return error == RT_OK;
 }
 
-// Words of handles are made usable in steps.
+// act_handles makes so many handles that their words become usable in several
+// steps.
 unsigned act_handles(void)
 {
 	static rt_handle *handle[9000];
@@ -36,7 +38,8 @@ unsigned act_handles(void)
 
 enum { RANGES = 100 };
 
-// The objects that roots lead to, in no memory that is one.
+// The addresses of the objects that the roots lead to.  The array itself is no
+// root, unless a scenario adds it.
 static uintptr_t hidden[RANGES];
 
 static unsigned hide_objects(void)
@@ -50,8 +53,8 @@ static unsigned hide_objects(void)
 	return failed;
 }
 
-// require_hidden collects, and requires that those objects are alive whose
-// roots were granted, and no others.
+// require_hidden collects.  It requires that an object is alive if and only if
+// its root was granted.
 static void require_hidden(const bool *added)
 {
 	require(rt_gc() == RT_OK, "gc");
@@ -147,8 +150,7 @@ static const rt_type link_type = {.struct_size = sizeof link_type,
 				  .bitmap = first_word,
 				  .align = 8};
 
-// Typed objects of several sizes, the last of which has no bits.  Each keeps
-// another one.
+// Each of several typed objects, of different sizes, keeps another object.
 unsigned act_typed(void)
 {
 	unsigned failed = 0, first = nkept;
@@ -191,8 +193,8 @@ static const rt_kind_desc descs[] = {
     {.layout = RT_LAYOUT_TRACE, .trace = tell_word, .flags = RT_KIND_BASE},
 };
 
-// Slots of a kind are made when a thread first uses it.  A kind without
-// destructors needs no memory before.
+// Slots of a kind are made when a thread first uses it.  Until then a kind
+// without destructors needs no memory.
 unsigned act_kinds(void)
 {
 	int kind[RT_ARRAY_LEN(descs)];
@@ -235,8 +237,9 @@ static int pick_kept(const void *obj, size_t size, void *arg)
 	return 0;
 }
 
-// list_objects requires a list of want objects, or none.  An array that was
-// refused a root is no list, but the collector finds it later.
+// list_objects requires a list of want objects, or none.  If the array of an
+// earlier list was refused its root, it is an object that no collection has
+// freed yet.  So up to refused objects more may be listed.
 static unsigned list_objects(int kind, rt_pick_fn *pick, size_t want,
 			     unsigned refused)
 {

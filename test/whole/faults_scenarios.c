@@ -73,7 +73,8 @@ static unsigned act_growth(void)
 	return failed;
 }
 
-// The first table for what was just mapped is refused: it is unmapped again.
+// The heap maps memory, the first table for it is refused, and the memory is
+// unmapped again.
 static unsigned act_growth_undone(void)
 {
 	unsigned failed = !rt_alloc(16);
@@ -98,7 +99,7 @@ void make_wide(void)
 
 enum { WIDE_OBJECTS = NWIDE * (WIDE + 1) };
 
-// The heap's last page is taken, so a longer heap is needed for buffers.
+// No page of the heap is free, so the heap must grow for work buffers.
 void prepare_mark(void)
 {
 	static rt_memstats m;
@@ -359,7 +360,7 @@ static void check_stacks(void)
 	require(m.stack_inuse == 0, "a stack is left");
 }
 
-// A collection while the thread's own stack is left.
+// A collection while the thread runs on another stack than its own.
 static char away_stack[128 << 10];
 static ucontext_t home, away;
 
@@ -434,7 +435,8 @@ static unsigned act_fini(void)
 	return begin();
 }
 
-// act_life does all of it in a row.
+// act_life grows the heap, uses stacks, collects, releases memory, and makes a
+// new heap.
 static unsigned act_life(void)
 {
 	unsigned failed = act_growth() + act_stacks();
@@ -535,7 +537,8 @@ static void prepare_forgotten(void)
 		keep(p[i] = rt_alloc_noscan(16));
 }
 
-// collect_once calls, for one object, what the callback of a walk must not.
+// collect_once makes, for the first object of a walk, a call that the callback
+// of a walk must not make.
 static int collect_once(void *obj, size_t size, int kind, void *arg)
 {
 	bool *done = arg;

@@ -17,7 +17,8 @@
 enum { CELLS = 1000 };
 
 // Check has locks of its own, which may be held at a fork.  So children, and
-// threads that are busy at a fork, end the test by themselves.
+// threads that are busy at a fork, use expect, which aborts the process by
+// itself.
 static inline void expect_at(bool ok, const char *file, int line)
 {
 	char text[256];
@@ -164,7 +165,7 @@ static inline void fork_and(void (*fn)(void))
 	expect_child(child);
 }
 
-// What other threads do at a fork.
+// How the other threads say that they are ready, and how the test ends them.
 static struct {
 	atomic_u32 ready; // threads
 	atomic_u32 end;

@@ -44,7 +44,8 @@ static int no_memory(size_t n, void *arg)
 	return 0;
 }
 
-// Functions of threads that no stop concerns: they take locks at any time.
+// read_and_set runs on a thread that is not attached, so it takes locks even
+// while the world is stopped.
 static void *read_and_set(void *arg)
 {
 	rt_memstats m;
@@ -88,7 +89,8 @@ static void *(*const busy[])(void *) = {
     read_and_set, read_in_region, read_exactly,
 };
 
-// Even locks that no other thread of the child will release must be free.
+// A lock that another thread of the parent held at the fork must be free in the
+// child.
 static void everything_works(void)
 {
 	expect(rt_set_warn_handler(NULL, NULL) == RT_OK);
@@ -173,7 +175,8 @@ static void *fork_outside(void *arg)
 	return arg;
 }
 
-// Even where the C library lets only one of them run its handlers.
+// Several threads may fork at once, even if the C library runs the handlers of
+// only one of them at a time.
 TEST(several_threads_fork_at_once)
 {
 	static void *(*const forks[])(void *) = {fork_in_region, fork_in_region,
@@ -231,9 +234,9 @@ static void *fork_and_attach(void *arg)
 	return arg;
 }
 
-// No thread of the child can release the C library's lock of its list of
-// modules.  Sanitizers take it, too, when a thread begins, so all threads have
-// begun.
+// At the fork the walker holds the C library's lock of its list of modules.  No
+// thread of the child can release that lock.  Sanitizers take it when a thread
+// begins, so the thread that forks begins before the walker.
 TEST(a_fork_while_another_thread_walks_the_modules)
 {
 	pthread_t forks, walker;

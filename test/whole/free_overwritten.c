@@ -16,7 +16,8 @@ static RT_NO_SANITIZE void write_word(uintptr_t *p, uintptr_t word)
 // What finds that a list was overwritten.
 enum finder { ALLOCATION, COLLECTION, EXACT_READ };
 
-// find_in finds it, if it is found.  n is the size of the freed objects.
+// find_in does what must find the overwritten list.  n is the size of the freed
+// objects.
 static void find_in(enum finder finder, size_t n)
 {
 	rt_memstats m;
@@ -52,8 +53,9 @@ static const struct overwritten {
     {.shared = true, .finder = EXACT_READ},
 };
 
-// free_many frees objects, more than one list of a thread holds.  It returns
-// one that is on the list of the thread, or on the shared one.
+// free_many frees more objects than the list of a thread holds.  It returns one
+// that is on the shared list if shared is set, otherwise on the list of the
+// thread.
 static uintptr_t *free_many(size_t n, bool shared)
 {
 	static uintptr_t *p[FREELIST_MOST + 50];

@@ -45,7 +45,7 @@ TEST(other_kinds_cannot_be_uncollectable)
 			ck_assert_ptr_null(rt_alloc_uncollectable(kind, 64));
 	ck_assert_ptr_eq(rt_alloc_uncollectable(RT_WORDS, 0), rt_alloc(0));
 	ck_assert_ptr_null(rt_alloc_uncollectable(RT_WORDS, SIZE_MAX));
-	// Nor can a host allocate of the library's own kinds.
+	// Nor can a host allocate objects of the library's own kinds.
 	ck_assert_ptr_nonnull(rt_alloc_uncollectable(RT_WORDS, 64));
 	for (int kind = RT_KIND_MAX + 1; kind < 40; kind++) {
 		ck_assert_ptr_null(rt_alloc_kind(kind, 64));
@@ -65,7 +65,7 @@ static int walked(void *obj, size_t size, int kind, void *arg)
 	return RT_OK;
 }
 
-// Enough for several jobs of marking, and for helper threads.
+// There are enough objects for several jobs of marking, and for helpers.
 TEST(many_uncollectable_objects)
 {
 	enum { N = 20000 };
@@ -90,7 +90,7 @@ TEST(many_uncollectable_objects)
 	heap_healthy();
 }
 
-// The next heap has none of the last one's.
+// A heap has no uncollectable object of the heap before it.
 TEST(uncollectable_objects_end_with_the_heap)
 {
 	for (int i = 0; i < 3; i++) {

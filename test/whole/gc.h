@@ -62,7 +62,7 @@ static inline uint64_t list_length(const struct cell *c)
 	return n;
 }
 
-// make_wide makes a tree of fan-out n and depth 3.
+// make_wide makes a tree whose nodes have n children, depth levels deep.
 static inline void **make_wide(unsigned n, unsigned depth)
 {
 	void **t = rt_alloc(n * sizeof *t);

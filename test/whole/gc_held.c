@@ -1,5 +1,5 @@
-// Words just past the end of an object, and objects that nothing leads to any
-// more.
+// A word just past the end of an object keeps it alive if the word is on a
+// stack or in a register.  An object that nothing leads to any more is freed.
 #include "test/harness/kind.h"
 #include "test/whole/gc.h"
 
@@ -71,8 +71,8 @@ static uint64_t past_end_count(void)
 	return heap_metric("/gc/scan/past-end:objects");
 }
 
-// fill_span allocates objects of a class until one span holds only them;
-// slot[i] is its object number i.
+// fill_span allocates objects of a class until they fill a span.  It sets
+// slot[i] to the object in slot i of that span, and returns how many there are.
 static unsigned fill_span(int kind, unsigned c, uintptr_t *slot)
 {
 	const struct mspan *s = NULL;
@@ -91,8 +91,8 @@ static unsigned fill_span(int kind, unsigned c, uintptr_t *slot)
 	return n;
 }
 
-// ends_keep expects that the word at the end of slot i keeps that slot, and the
-// object that begins there, if there is one in this span.
+// ends_keep puts the end of the object in slot i on a stack.  It expects that
+// the word keeps this object, and the next object of the span, if there is one.
 static void ends_keep(unsigned c, const uintptr_t *slot, unsigned nelems,
 		      unsigned i)
 {
@@ -170,8 +170,7 @@ TEST(end_on_a_stack_keeps_an_object_align8)
 
 GROUP(held);
 
-// One step back only: the object before the one that ends there dies, and so
-// does the object when the word is one further.
+// A word that is one byte or one word past the end of an object keeps nothing.
 TEST(only_the_exact_end_keeps)
 {
 	static uintptr_t slot[8192 / 8];
@@ -183,8 +182,9 @@ TEST(only_the_exact_end_keeps)
 	ck_assert_uint_eq(past_end_count(), 0);
 }
 
-// A pointer to an object is the end of the one below it.  That one is not the
-// object allocated before, which may be the root of much that is dead.
+// A pointer to an object is the end of the object below it.  The object below
+// is not the one that was allocated before, which may be the root of many dead
+// objects.
 TEST(an_object_keeps_no_older_one)
 {
 	make_list(1000);
@@ -224,7 +224,8 @@ TEST(an_object_of_another_class_does_not_end_there)
 
 static const size_t large_requests[] = {32768, 40008, 40960, 65536, 100008};
 
-// What is behind a request, to the end of its last page, is no object.
+// The bytes from the end of a request to the end of its last page are in no
+// object.
 TEST(a_large_object_ends_where_its_request_does,
      .n = RT_ARRAY_LEN(large_requests))
 {
@@ -275,8 +276,9 @@ TEST(end_of_the_heap_keeps_an_object)
 	ck_assert_uint_eq(heap_live_after_gc(), 0);
 }
 
-// Without its low bits such a word points to the last word of the object, which
-// is not a whole one.  So it keeps the object as a tagged word does.
+// An object of an odd size ends within a word.  Without its low bits, the end
+// of the object points to that word.  So it keeps the object as a tagged word
+// does.
 TEST(odd_end_keeps_a_large_object)
 {
 	uintptr_t p = (uintptr_t)rt_alloc(40001);
@@ -304,8 +306,9 @@ TEST(end_in_a_register_keeps_an_object)
 	ck_assert_uint_eq(heap_live_after_gc(), 0);
 }
 
-// What such an object points to lives as well, and is not counted.  Neither is
-// one that is alive for another reason.
+// An object may be kept only by its end.  What it points to lives as well, and
+// is not counted.  An object that is alive for another reason is not counted
+// either.
 TEST(past_end_counts_what_is_kept_only_so)
 {
 	static uintptr_t slot[8192 / 8];
@@ -434,8 +437,8 @@ static void *litter_thread(void *arg)
 
 GROUP(own);
 
-// Objects of a thread that is gone: the collecting thread's stack is scanned,
-// but it never held a word of them.
+// All objects of a thread that is gone die.  The collecting thread's stack is
+// scanned, but it never held a pointer to any of them.
 TEST(nothing_of_a_gone_thread_stays)
 {
 	rt_config c = heap_config(HEAP_QUIET);
@@ -448,7 +451,8 @@ TEST(nothing_of_a_gone_thread_stays)
 
 GROUP(held);
 
-// A word on a stack keeps one object and its reach, not its neighbours.
+// A word on a stack keeps one object and what that reaches, but not its
+// neighbours.
 TEST(a_stack_word_keeps_one_object)
 {
 	uintptr_t *p = calloc(1000, sizeof *p);

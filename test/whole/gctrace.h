@@ -15,7 +15,8 @@ static inline uint64_t dropped(void)
 	return heap_metric("/gc/trace/dropped:lines");
 }
 
-// pipe_to_stderr returns the end of a pipe that reads what stderr gets.
+// pipe_to_stderr makes stderr the end of a pipe, and returns the other end, to
+// read from.
 static inline int pipe_to_stderr(void)
 {
 	int fd[2];

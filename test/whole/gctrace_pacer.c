@@ -275,7 +275,7 @@ static uint64_t greatest(const struct lines *l)
 	return l->before == NEVER ? goal : base_max(goal, l->before);
 }
 
-// must_be_goal requires that the last line is that of a record.
+// must_be_goal requires that the line of the goal has the figures of a record.
 static void must_be_goal(const struct lines *l, const rt_cycle *c)
 {
 	static const char *const names[] = {
@@ -385,7 +385,8 @@ TEST(the_lines_are_the_record)
 }
 
 // The CPU time of a collection is no more than that of the process since the
-// one before, and the first counts what went before it.
+// collection before.  The interval of the first collection begins with the
+// process.
 TEST(the_part_of_the_cpu)
 {
 	uint64_t before = 0;
@@ -527,7 +528,7 @@ TEST(a_heap_that_shrinks_keeps_some_of_its_goal)
 	for (unsigned i = 0; i < OBJECTS; i++)
 		root[i] = rt_alloc_noscan(MIB - 4096);
 	must(rt_gc());
-	take(fd, text, sizeof text); // also of collections while it grew
+	take(fd, text, sizeof text); // also those while the heap grew
 	memset(root, 0, OBJECTS * sizeof *root);
 	must(rt_read_cycle(0, &c));
 	for (uint64_t last = c.number; c.number == last;) {
@@ -539,12 +540,12 @@ TEST(a_heap_that_shrinks_keeps_some_of_its_goal)
 	ck_assert_uint_ge(l.used, l.goal);
 	ck_assert_str_eq(l.by, "before");
 	ck_assert_uint_lt(l.next, l.goal);
-	// The host's own collection keeps nothing of it.
+	// A collection that the host asks for keeps nothing of the old goal.
 	l = collect();
 	ck_assert_uint_eq(l.before, NEVER);
 }
 
-// A new heap does not count from what an old one had allocated.
+// A new heap does not count what the heap before had allocated.
 TEST(a_new_heap_begins_anew)
 {
 	struct lines l;

@@ -266,7 +266,7 @@ TEST(an_empty_heap_has_the_line_of_the_total_only)
 	ck_assert_uint_eq(l.total.objects.sum, 0);
 }
 
-// Objects of four classes live, and as many have died.
+// Objects of three classes are alive, and others of the same classes have died.
 TEST(the_lines_say_what_lives)
 {
 	enum { SMALL = 100, LEAVES = 30 };
@@ -330,7 +330,8 @@ TEST(the_dead_are_not_marked, .n = 2)
 	ck_assert_uint_eq(rt_finalizers_ready(), 10);
 }
 
-// Any sizes, of kinds with references and without, some with destructors.
+// The lines agree with a walk for objects of any size and of several kinds:
+// with and without references, with and without destructors.
 TEST(random_heaps)
 {
 	enum { SLOTS = 2000, ROUNDS = 30 };
