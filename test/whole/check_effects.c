@@ -423,7 +423,8 @@ TEST(field_has_its_effect, .n = RT_ARRAY_LEN(rows))
 	c.scavenge = 0;
 	c.gc_period_s = 0;
 	c.sweep = 0;
-	// Garbage, and a stack that leads to it, would move the goal.
+	// Headroom is up to eight times what lives.  So garbage that a word of
+	// the stack keeps would move the goal far.
 	c.heap_headroom = 0;
 	configure(&c, r);
 	began = nanotime();

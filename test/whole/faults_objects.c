@@ -156,7 +156,7 @@ unsigned act_typed(void)
 	unsigned failed = 0, first = nkept;
 	void **p;
 
-	for (size_t count = 1; count < 5000; count *= 6) {
+	for (size_t count = 1; count < 10000; count *= 6) {
 		p = rt_alloc_typed(&link_type, count);
 		failed += !p;
 		if (!p)
