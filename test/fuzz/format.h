@@ -98,7 +98,8 @@ static inline bool format_refers(const rt_value_format *f, uint64_t value,
 }
 
 // format_encode returns a value word that may refer to an address, and sets
-// *tested to what may make it a reference.  With test_at 0 that is the result.
+// *tested to what may make it a reference.  With test_at 0 both are the same
+// word.
 static inline uint64_t format_encode(const rt_value_format *f, uint64_t address,
 				     uint64_t *tested)
 {

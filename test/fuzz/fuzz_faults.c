@@ -1,8 +1,8 @@
 // fuzz_faults.c - any sequence of calls, on a system that refuses some.
 //
 // The input begins with up to four faults: which sort of call fails, from which
-// call on, and how often.  These come before the heap is made; others come
-// while it is used.
+// call on, and how often.  These faults are set before the heap is made.
+// Others are set while it is used.
 #include "test/fuzz/fuzz.h"
 #include "test/harness/shadow.h"
 

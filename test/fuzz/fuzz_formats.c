@@ -97,8 +97,8 @@ static void check_words(size_t from, size_t to)
 	same(&t, n);
 }
 
-// fill_edges begins the row with what is only just a reference, or none, if
-// such words can be.
+// fill_edges begins the row with words that are only just references, or only
+// just none, as far as the format has such words.  It returns their number.
 static unsigned fill_edges(const rt_value_format *f)
 {
 	const uint64_t edges[] = {f->min,     f->max,	    f->min - 1,

@@ -97,8 +97,8 @@ static void tell(rt_tracer *t, void *obj, size_t size, void *arg)
 	}
 }
 
-// dropped requires that it is the destructor of a dead object, all of which is
-// still there.
+// dropped requires that the right destructor is called for a dead object, once,
+// and with its size.
 static void dropped(void *obj, size_t size, const void *arg, enum owner owner)
 {
 	struct object *o = object_at(obj);
@@ -120,7 +120,8 @@ static void drop_kind(void *obj, size_t size, void *arg)
 	dropped(obj, size, arg, KIND);
 }
 
-// described writes any bytes.
+// described requires that the right callback describes an object.  It writes
+// any bytes.
 static size_t described(const void *obj, size_t size, char *buf, size_t n,
 			const void *arg, enum owner owner)
 {
@@ -188,7 +189,7 @@ static size_t lengthen(struct input *in, uint8_t *unknown, size_t known)
 	return known + how / 4 % (UNKNOWN + 1);
 }
 
-// more_of_type chooses what MORE is about.
+// more_of_type chooses what only inputs with MORE choose.
 static void more_of_type(struct input *in, struct any_type *a)
 {
 	rt_type *y = &a->known;
@@ -407,8 +408,8 @@ static bool make_typed(struct object *o, const rt_type *y, size_t n)
 	return true;
 }
 
-// make_object makes an object of kind k.  KINDS is one without references;
-// numbers beyond it are types.
+// make_object makes an object of kind k.  If k is KINDS, the object is of a
+// kind without references.  Larger numbers are types.
 static void make_object(unsigned k, size_t n)
 {
 	struct object *o = &object[nobjects++];
@@ -501,8 +502,9 @@ static void fill_object(struct input *in, struct object *o)
 
 // ---- one input ----
 
-// collect frees all that nothing reaches.  An object that waits for a
-// destructor is free only after its turn, even if it turns out to have none.
+// collect frees all objects that no root reaches.  An object that waits for a
+// destructor is freed only after its turn, even if it turns out to have no
+// destructor.
 static void collect(void)
 {
 	do {
@@ -579,8 +581,8 @@ static void compare(void)
 }
 
 // star makes an object of n bytes of kind k whose words lead to one object
-// each, as far as they are references.  So every word that is looked at in
-// vain, or not looked at, shows.
+// each, as far as they are references.  So it shows if a word is followed that
+// is no reference, or a reference is not followed.
 static void star(struct input *in, unsigned k, size_t n)
 {
 	size_t step = 1;
@@ -588,7 +590,7 @@ static void star(struct input *in, unsigned k, size_t n)
 	const rt_value_format *f;
 	uint64_t header, tested = 0;
 
-	// Any word might lead to what was there before.
+	// No object may be left from before, because any word might lead to it.
 	memset(root, 0, sizeof root);
 	compare();
 	nobjects = 0;

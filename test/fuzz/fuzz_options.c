@@ -10,7 +10,7 @@
 #include "runtime/os/settings.h"
 #include "runtime/os/options.h"
 
-// The values as a host may have set them.
+// config_before returns settings as a host may have made them.
 static rt_config config_before(uint8_t choice)
 {
 	rt_config c;

@@ -6,7 +6,7 @@
 #include "test/harness/firstfit.h"
 
 enum {
-	MAX_CHUNKS = 12, // more than one block of 8, not a multiple of it
+	MAX_CHUNKS = 12, // more than the 8 of a summary, and no multiple of 8
 	BLOCK = PAGEALLOC_BLOCK_PAGES,
 	MAX_RANGES = 8,
 	MAX_HELD = 4, // blocks that are taken and not yet flushed
@@ -23,8 +23,8 @@ static void grow(uint32_t nchunks)
 	firstfit_grow(nchunks * RT_CHUNK_PAGES);
 }
 
-// use takes pages in the model, which must be free, and returns how many were
-// scavenged.
+// use takes pages in the model, where they must be free, and returns how many
+// of them were scavenged.
 static uint64_t use(uint64_t page, uint64_t n)
 {
 	REQUIRE(firstfit_is_free(page, n));

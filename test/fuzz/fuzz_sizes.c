@@ -12,7 +12,8 @@
 #include "runtime/pages/pallocbits.h"
 #include "runtime/base/spanclass.h"
 
-// class_of returns the first class of n bytes or more, of those allowed.
+// class_of returns the first class of n bytes or more that is in use with
+// align8, or without.
 static unsigned class_of(size_t n, bool align8)
 {
 	unsigned c = 1;
@@ -41,7 +42,8 @@ static void check_class(size_t n)
 	}
 }
 
-// good_size without a heap is that of objects with pointers.
+// good_size returns what rt_good_size must return without a heap: the size of
+// an object with pointers.
 static uint64_t good_size(uint64_t n)
 {
 	if (n == 0 || n > (UINT64_C(1) << 40))

@@ -53,7 +53,8 @@ static inline struct object *object_at(const void *p)
 	return NULL;
 }
 
-// The address of the header of an object, or NULL if it is too small.
+// header_of returns the address of an object's header.  Returns NULL if its
+// kind has none, or if the object is too small.
 static inline uint64_t *header_of(const struct object *o)
 {
 	const rt_kind_desc *d = o->d;
@@ -189,7 +190,8 @@ static inline void reach_typed(const struct object *o, const rt_type *y)
 		reach_told(o, y->arg);
 }
 
-// reach_elements does so for rt_alloc_typed, which knows how many there are.
+// reach_elements follows the elements of an object of rt_alloc_typed, whose
+// number is known.
 static inline void reach_elements(const struct object *o)
 {
 	const rt_type *y = o->type;
@@ -232,7 +234,7 @@ static inline unsigned reach_all(void)
 	return n;
 }
 
-// ---- what a collection has to do with an object ----
+// ---- what a collection must do with an object ----
 
 // firsts_of returns how many calls of the callback of a live object a
 // collection must report as the first.

@@ -29,7 +29,8 @@ static void replay_file(const char *path)
 	}
 	size = fread(data, 1, INPUT_ROOM, file);
 	fclose(file);
-	// No byte more than the input holds, for the address sanitizer.
+	// Memory ends with the input, so the address sanitizer sees a read
+	// beyond.
 	exact = realloc(data, size > 0 ? size : 1);
 	data = exact ? exact : data;
 	LLVMFuzzerTestOneInput(data, size);

@@ -1,5 +1,6 @@
 #!/bin/sh
-# run.sh - do the tests notice faults?  Seeds those of the list, one at a time.
+# run.sh - do the tests notice faults?  Seeds the faults of the list, one at a
+# time.
 #
 # usage: srcdir=DIR test/mutants/run.sh [-s] [NAMES]
 #
@@ -35,7 +36,7 @@ list=$srcdir/test/mutants/list
 limit=${RT_MUTANT_SECONDS:-120} # a suite may take
 tab=$(printf '\t')
 
-# seeded prints the files with their faults, each behind a line with its name.
+# seeded prints each file with its fault, after a line with the names of both.
 seeded() {
 	while IFS=$tab read -r name kind file script judges why; do
 		case $name in '' | '#'*) continue ;; esac

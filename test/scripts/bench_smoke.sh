@@ -92,8 +92,8 @@ watch() {
 	done
 }
 
-# old HEAP: builds a workload as the benches do for another version, which is a
-# tree with this one.
+# old HEAP: builds a workload as the benches do for another version of the
+# library.  The other version is a tree with links to this one.
 old() (
 	work=$dir
 	CC=${CC:-cc}
@@ -234,7 +234,7 @@ for source in "$srcdir"/bench/watch/*.c; do
 done | sort | cmp -s - "$dir/watches"
 verdict $? "bench/watch.rows names the programs of bench/watch, and no others"
 
-# Programs that cases and pairs name and that were not built above.
+# Each program that a case or a row of pairs names was built above.
 {
 	awk -F '\t' '!/^#/ { sub(/ .*/, "", $5); print $5 }' \
 		"$srcdir/bench/cases"
@@ -250,7 +250,7 @@ for source in "$srcdir"/bench/workloads/*.c; do
 	verdict $? "a case or a row names $source"
 done
 
-# A compiler that finds no header is like a machine without Boehm's.
+# A compiler that finds no header is like a machine without Boehm's collector.
 ! CC=false sh "$srcdir/bench/pairs.sh" >"$dir/pairs" 2>&1 &&
 	grep -q 'on Debian: libgc-dev' "$dir/pairs"
 verdict $? "without Boehm's collector bench/pairs.sh names its package"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # bench_table.sh - bench/table.awk and bench/pairs.awk compute what doc/bench.md
-# says, and fail if a run failed; and the first table of README.md has figures of
-# the large one.
+# says, and fail if a run failed; and the figures of the first table of
+# README.md are in its large one.
 #
 # usage: srcdir=DIR test/scripts/bench_table.sh
 set -u

@@ -108,7 +108,8 @@ check() {
 	tried=$((tried + 1))
 }
 
-# check_stressed NAME: it holds no pointer where the collector does not look.
+# check_stressed NAME: the example holds no pointer where the collector does not
+# look.
 check_stressed() {
 	build "$1" "$dir/$1-stressed" -Drt_init=stressed_init "$dir/stressed.o" \
 		"$builddir/librtheap.a"
@@ -134,8 +135,8 @@ build_changed() {
 }
 
 # check_small: hello with fewer objects prints the same if each allocation
-# collects.  An old word of the stack may keep a list, so lists are short: 90
-# more objects may be kept before fewer than 99 % are freed.
+# collects.  An old word of the stack may keep a list alive, so lists are short:
+# 90 more objects may be kept before fewer than 99 % are freed.
 check_small() {
 	sed 's/1000000/10000/; s/% 1000 /% 10 /' "$examples/hello.c" \
 		>"$dir/hello.c"

@@ -1,6 +1,6 @@
 #!/bin/sh
-# mruby_port.sh - what examples/ports/mruby/port_mruby.sh checks of a run can
-# fail, and README.md there counts the changed lines right.
+# mruby_port.sh - each check that examples/ports/mruby/port_mruby.sh makes of a
+# run can fail, and README.md there counts the changed lines right.
 #
 # mruby itself is not needed: the logs and the notes are made up.
 #
@@ -34,7 +34,8 @@ fails() {
 
 # ---- logs ----
 
-# log END1 END2 STATUS TREE prints a log: END1 and END2 say how two tests end.
+# log END1 END2 STATUS TREE prints a log.  END1 and END2 say how two tests end,
+# STATUS is that of the second program, and TREE is the folder of mruby.
 log() {
 	cat <<-END
 		>>> Test host <<<
@@ -79,8 +80,8 @@ done
 : >empty.log
 fails "an empty log is not whole" is_whole empty.log
 
-# same WHAT: in both logs each test ended the same.  differs WHAT LINE: they do
-# not, and this line of the difference says so.
+# same WHAT: each test ended in the same way in both logs.  differs WHAT LINE:
+# they do not, and this line of the difference says so.
 same() {
 	holds "$1" alike_logs port.log /port stock.log /stock
 }

@@ -22,7 +22,7 @@ seeds() {
 seeds "$srcdir"
 verdict $? "faults that can no longer be seeded"
 
-# A tree in which some can and some cannot.
+# A tree in which some faults can be seeded, and some cannot.
 mkdir -p "$dir/test/mutants"
 printf 'int a = 1;\nint b = 1;\nint c;\n' >"$dir/code.c"
 {

@@ -192,7 +192,7 @@ static void check_beside(const char *name, const char *other)
 	dlclose(kept.handle);
 }
 
-// Here the thread that collects loads, too.
+// Here the thread that collects loads libraries, too.
 static void check_both(const char *name, const char *other)
 {
 	pthread_t thread;
@@ -222,7 +222,7 @@ static void *unload(void *handle)
 }
 
 // check_unloading unloads a library, whose scan takes long, in a thread that is
-// not attached.  Another one is behind it all the time.
+// not attached.  Another library, loaded after it, stays loaded.
 static void check_unloading(const char *large, const char *other)
 {
 	unsigned wrong = 0;

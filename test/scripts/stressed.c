@@ -1,5 +1,5 @@
 // stressed.c - rt_init for an example that test/scripts/embed.sh compiles with
-// -Drt_init=stressed_init: RTDEBUG says how the heap is tried.
+// -Drt_init=stressed_init: RTDEBUG says how the heap is stressed.
 //
 // If the example has a pointer where the collector does not look, that shows:
 // the object that the pointer leads to is freed early, and overwritten.

@@ -49,8 +49,8 @@ show() {
 	sed 's/^/| /' "$dir/out"
 }
 
-# run STATUS: runs the suite; out has what it prints of its tests, without the
-# folder.  Fails if the suite ends with another status.
+# run STATUS: runs the suite, and leaves what it prints in out.  Fails if the
+# suite ends with another status.
 run() {
 	CK_VERBOSITY=verbose "$dir/check_$suite_name" >"$dir/out" 2>&1
 	[ $? = "$1" ] || { show; return 1; }

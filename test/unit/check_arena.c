@@ -68,7 +68,8 @@ static void expect_maps_as_before(void)
 	ck_assert_mem_eq(after.text, before.text, before.n);
 }
 
-// begin warms up what maps by itself when first used.
+// begin first uses everything that makes mappings of its own at its first use,
+// then reads the maps.
 static void begin(void)
 {
 	sysmem_init();
@@ -171,8 +172,8 @@ TEST(places_saturate_in_a_span_above_1_gib)
 
 static uintptr_t root[1];
 
-// A pointer near the end of such an object, where places are saturated, leads
-// to the object and keeps it alive.
+// A pointer near the end of an object above 1 GiB, where places are saturated,
+// leads to the object and keeps it alive.
 TEST(the_last_byte_of_1_gib_leads_to_its_object)
 {
 	size_t n = ((size_t)HUGE_PAGES << RT_PAGE_SHIFT) - 77;
@@ -249,7 +250,8 @@ TEST(no_range_is_larger_than_1_tib)
 	expect_nothing();
 }
 
-// From 5 arenas to 2, and then to 1, when the system refuses again and again.
+// Instead of 5 arenas the range has 2, and then 1, as the system refuses again
+// and again.  After three refusals there is none.
 TEST(a_refused_range_is_halved_down_to_one_arena, .n = 4)
 {
 	static const unsigned arenas[] = {5, 2, 1, 0};
@@ -267,7 +269,8 @@ TEST(a_refused_range_is_halved_down_to_one_arena, .n = 4)
 	expect_nothing();
 }
 
-// reserve_calls returns how many reservations one success takes.
+// reserve_calls returns the number of reservations that a successful arena_init
+// makes.
 static uint64_t reserve_calls(void)
 {
 	uint64_t n;
@@ -291,7 +294,8 @@ TEST(a_refusal_at_any_step_leaves_nothing_mapped)
 		ck_assert(!range_of(RT_ARENA_SIZE));
 		ck_assert_uint_ge(fault_failed(OSCALL_RESERVE), 1);
 		expect_nothing();
-		// Refused once only: the next smaller range serves.
+		// If only one call is refused, the next smaller range is
+		// granted.
 		fault_fail(OSCALL_RESERVE, nth, 1, ENOMEM);
 		ck_assert(range_of(4 * (uint64_t)RT_ARENA_SIZE));
 		expect_range(2 * (uint64_t)RT_ARENA_SIZE);
@@ -336,8 +340,8 @@ TEST(the_range_is_at_most_half_of_the_address_limit, .n = 2,
 	expect_maps_as_before();
 }
 
-// First there is room for the range itself but not for its tables, then for
-// less than a range.
+// First there is room for the range itself but not for its tables, then not
+// even for the range.
 //
 // The sanitizers have taken the address space already.
 TEST(a_limit_that_is_too_low_is_a_refusal, .n = 2, .unless = SUITE_SANITIZED)
@@ -398,8 +402,8 @@ TEST(growth_is_counted_as_released_and_tables_follow)
 	expect_maps_as_before();
 }
 
-// What is prepared is not yet a part of the heap.  The heap reaches it without
-// a system call.
+// Prepared memory is not yet a part of the heap.  The heap grows into it
+// without a system call.
 TEST(what_is_prepared_is_counted_when_the_heap_reaches_it)
 {
 	begin();
@@ -424,8 +428,9 @@ TEST(what_is_prepared_is_counted_when_the_heap_reaches_it)
 	expect_nothing();
 }
 
-// One thread grows the heap, under the heap lock, while another makes the type
-// bits, under the lock of growth: their table is reserved, but not grown.
+// One thread may grow the heap, under the heap lock, while another makes the
+// type bits, under the lock of growth.  The heap grows even if the table of
+// type bits is reserved, but not grown.  One thread does both here.
 TEST(the_heap_grows_while_type_bits_are_being_made)
 {
 	const unsigned last = ARENA_TABLES - 1;
@@ -459,8 +464,9 @@ TEST(memory_is_refused_before_there_are_tables_for_it)
 	expect_nothing();
 }
 
-// If tables are refused, the memory is released.  If that is refused, too,
-// nothing is counted, and the next growth finds the memory.
+// If tables are refused, the memory for the heap is released.  Even if the
+// release is refused, too, the memory is not counted, and the next growth uses
+// it.
 TEST(memory_without_tables_is_not_counted, .n = 2)
 {
 	begin();
@@ -513,7 +519,8 @@ TEST(a_refused_heap_leaves_nothing_mapped, .n = 3)
 
 	begin();
 	c.max_heap = RT_ARENA_SIZE;
-	// One heap before, so that what outlasts a heap exists already.
+	// Make and end a heap first, so that mappings that outlast a heap exist
+	// already.
 	heap_start(c);
 	ck_assert_int_eq(rt_fini(), RT_OK);
 	maps_read(&before);

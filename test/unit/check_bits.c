@@ -1,4 +1,4 @@
-// Bits are counted, searched and picked as loops over single bits do it.
+// Bits are counted, searched and filled as a loop over single bits would do it.
 #include "test/harness/suite.h"
 
 #include "runtime/base/bits.h"
@@ -63,8 +63,8 @@ TEST(pages_hold_any_number_of_bytes)
 
 // ---- words that are worth a try ----
 
-// random_word returns a word whose set bits are rare, as many as the clear
-// ones, or frequent, or in a range.
+// random_word returns a word with few, half or most of its bits set, or with a
+// range of set bits that is surrounded or interrupted by random ones.
 static uint64_t random_word(struct rng *r)
 {
 	uint64_t a = rng_next(r), b = rng_next(r), c = rng_next(r);
@@ -160,7 +160,8 @@ TEST(range_is_found_in_known_words)
 	ck_assert_uint_eq(bits_find_range(0x76, 2), 1);
 }
 
-// Every single range of set bits, and its complement.
+// The words are all that have a single range of set bits, and their
+// complements.
 TEST(range_is_found_at_every_place)
 {
 	unsigned wrong = 0;

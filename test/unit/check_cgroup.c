@@ -72,7 +72,8 @@ TEST(no_files_are_no_limits)
 	ck_assert_uint_eq(limits().memory, CGROUP_NO_LIMIT);
 }
 
-// The least of all levels counts, rounded up.
+// The lowest limit of all levels counts.  A part of a processor counts as a
+// whole one.
 TEST(levels_of_version_2)
 {
 	put("self", "0::/a/b/c\n");
@@ -179,7 +180,8 @@ TEST(other_lines_do_not_matter)
 	ck_assert_uint_eq(limits().cpus, 4);
 }
 
-// A name of any length, a link to itself, a directory instead of a file.
+// Names of groups that are too long, a link to itself, and a directory instead
+// of a file are no limits, and do no harm.
 TEST(files_of_any_kind_are_survived)
 {
 	static char text[6000];
@@ -191,7 +193,7 @@ TEST(files_of_any_kind_are_survived)
 	text[2000] = '\n';
 	put("self", text);
 	ck_assert_uint_eq(limits().cpus, CGROUP_NO_LIMIT);
-	text[900] = '\n'; // the directory fits, the files of it do not exist
+	text[900] = '\n'; // the path fits, but its files do not exist
 	put("self", text);
 	ck_assert_uint_eq(limits().cpus, 4);
 	put("self", "0::/loop/b\n");
@@ -235,7 +237,7 @@ TEST(limit_of_processors_bounds_the_helpers)
 	ck_assert_uint_eq(helpers(), 0);
 }
 
-// The bucket of gc_cpu_limit is that of the processors that the process has.
+// bucket returns for how many processors the bucket of gc_cpu_limit is made.
 static uint64_t bucket(void)
 {
 	ck_assert_int_eq(rt_gc(), RT_OK);
@@ -268,7 +270,8 @@ TEST(limiter_counts_real_processors)
 	ck_assert_uint_eq(bucket(), base_min(mask, limit.cpus));
 }
 
-// It learns of the limit of the groups when that is read for helpers.
+// The limiter learns the limit of the groups when the limit is read for
+// helpers.
 TEST(limiter_learns_of_the_groups)
 {
 	struct cgroup c;
@@ -321,11 +324,11 @@ static void start_alone(int64_t memory_limit)
 	c.gc_threads = 0;
 	c.memory_limit = memory_limit;
 	heap_start(c);
-	// As if there were so many: this machine may have fewer than the group.
+	// As if the machine had 8 processors: it may have fewer than the group.
 	limiter_init(&pacer.limiter, 50, 8);
 }
 
-// allocate_until_due collects at least once because that is due.
+// allocate_until_due allocates until a collection was due and has run.
 static void allocate_until_due(void)
 {
 	uint64_t before = heap_stats().num_gc;
@@ -369,7 +372,8 @@ TEST(limiter_needs_no_thread_to_learn, .n = RT_ARRAY_LEN(group_files))
 	heap_healthy();
 }
 
-// The limit of the heap counts as well.
+// With a limit of the heap, the limiter learns of the group as with a memory
+// limit.
 TEST(limiter_learns_for_any_limit)
 {
 	put("self", "0::/\n");
@@ -434,7 +438,8 @@ TEST(limiter_learns_before_pages_are_released)
 	heap_healthy();
 }
 
-// No file is read twice, nor in rt_init, nor as long as there is no limit.
+// The files of the group are not read in rt_init or as long as there is no
+// limit.  After that they are read once.
 TEST(files_are_read_when_they_are_needed)
 {
 	unsigned once;

@@ -1,5 +1,5 @@
-// From one collection to the next use of the memory: zeroed, aligned, of the
-// promised size, and released to the system.
+// Memory that a collection frees is zero when it is used again, or is released
+// to the system.  Objects have the promised sizes and alignments.
 #include "test/harness/heap.h"
 #include "test/harness/thread.h"
 
@@ -58,14 +58,14 @@ static uint64_t dirty(enum maker how, size_t n, unsigned count)
 	for (unsigned i = 0; i < count; i++) {
 		void *p = make(how, n);
 
-		// Look at the whole slot, not only at the requested bytes.  A
-		// combined object has neighbours in its slot.
+		// Look at the whole slot, not only at the requested bytes,
+		// unless other objects may share the slot.
 		wrong += zero && !heap_is_zero(p, n < 16 ? n : rt_size(p));
 		memset(p, 0xff, n < 16 ? n : rt_size(p));
 		if (i % 3 == 0)
 			keep[i] = p;
 	}
-	root[1] = root[0]; // and those of the previous round
+	root[1] = root[0]; // the array of the previous round
 	root[0] = keep;
 	return wrong;
 }
@@ -128,7 +128,7 @@ TEST(recycled_large_objects_are_zero, .n = UNINIT)
 	zero_again((enum maker)_i, 3 << 20, 5);
 }
 
-// Combined objects share slots; a new object in one is zero.
+// Combined objects share slots.  A new object in a shared slot is zero.
 TEST(recycled_tiny_objects_are_zero)
 {
 	for (size_t n = 1; n < SIZECLASS_TINY_SIZE; n++)
@@ -312,14 +312,15 @@ TEST(dead_memory_goes_back_to_the_system, .n = RT_ARRAY_LEN(touched_sizes))
 	ck_assert_uint_eq(after.heap_released, after.heap_idle);
 	ck_assert_uint_eq(after.sys, dead.sys);
 	ck_assert_int_ge(most - least, n - n / 20);
-	// It comes back when it is used.
+	// Memory comes back when it is used.
 	touch(n, touched_sizes[_i]);
 	ck_assert_uint_le(heap_stats().sys, after.sys + (1 << 20));
 	ck_assert_uint_lt(heap_stats().heap_released, after.heap_released);
 	heap_live();
 }
 
-// Free pages between survivors are released, those of survivors stay.
+// Free pages between survivors are released.  The pages of survivors keep what
+// they hold.
 TEST(pages_between_survivors_go_back)
 {
 	size_t n = 4000;
@@ -375,7 +376,8 @@ static uint64_t allocate_under_collection(size_t size, uint64_t *wrong)
 
 GROUP(own);
 
-// Whether its stack is scanned or not, a thread gets what it asked for.
+// A collection while the object is cleared does not free it, whether the stack
+// of its thread is scanned or not.
 TEST(object_that_is_being_cleared_is_kept, .n = 2)
 {
 	size_t size = (16 << 20) - 100;
@@ -509,8 +511,9 @@ static void *allocate_a_little(void *arg)
 	return NULL;
 }
 
-// A thread has few slots that it was handed and has not used.  If only garbage
-// counted, there would be a collection for every 4 MiB: 25 for 100 MB.
+// Collections are due by bytes in slots that were handed to threads, used or
+// not.  A thread has few unused ones.  If only garbage counted, there would be
+// a collection for every 4 MiB: 25 for 100 MB.
 TEST(many_small_threads_do_not_make_a_large_heap)
 {
 	rt_config c = heap_config(100);
@@ -527,8 +530,8 @@ TEST(many_small_threads_do_not_make_a_large_heap)
 	m = heap_stats();
 	ck_assert_uint_ge(m.total_alloc,
 			  (uint64_t)MANY * TURNS * OBJECTS * 250);
-	// There are some 30 for 100 MB.  There would be 90 if runs were a page
-	// long from the second on, and 400 from the first on.
+	// There are some 30 for 100 MB.  There would be 90 if all runs but the
+	// first were a page long, and 400 if all were.
 	ck_assert_uint_le(m.num_gc, 5 + 40 * m.total_alloc / 100000000);
 	// What the threads allocate does lead to collections.
 	ck_assert_uint_ge(m.num_gc, 3);

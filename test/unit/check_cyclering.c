@@ -49,7 +49,7 @@ static void check_all(uint64_t oldest, uint64_t newest)
 		rt_cycle c = {0};
 
 		if (n == 0)
-			continue; // stands for the newest
+			continue; // 0 asks for the newest record
 		ck_assert_int_eq(cyclering_read(&ring, n, &c), exists);
 		if (exists)
 			ck_assert(c.number == n && whole(&c));
@@ -88,7 +88,7 @@ TEST(the_ring_holds_the_last_records)
 	}
 }
 
-// Slots keep what another heap wrote; its records are gone all the same.
+// Slots still hold what an earlier heap wrote, but its records cannot be read.
 TEST(a_reset_drops_all_records)
 {
 	rt_cycle c;
@@ -128,7 +128,7 @@ static const char *read_newest(struct reader *r)
 		return "the newest record is torn";
 	if (c.number < last)
 		return "the newest record went back";
-	// The record that is overwritten next.
+	// Read the oldest record, too, which is overwritten next.
 	if (c.number > RT_CYCLES) {
 		uint64_t n = c.number - RT_CYCLES + 1;
 

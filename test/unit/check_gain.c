@@ -78,7 +78,7 @@ TEST(helpers_that_do_not_pay_are_tried_at_times, .n = RT_ARRAY_LEN(does_not))
 		ck_assert_uint_le(cpu_ns, MANY * (m->alone + m->alone / 10));
 }
 
-// What has changed is noticed after a try.
+// When helpers begin or cease to pay, the next try shows that.
 TEST(the_other_way_is_found_again)
 {
 	forget();
@@ -92,8 +92,8 @@ TEST(the_other_way_is_found_again)
 	}
 }
 
-// A marking that is over soon teaches nothing; helpers are not called until
-// there is a longer one.
+// A short marking does not tell what a word costs.  After it, helpers are not
+// called until a longer marking has ended.
 TEST(short_markings_call_none)
 {
 	struct gain_marking marking = {.words = GAIN_WORDS - 1};
@@ -110,7 +110,8 @@ TEST(short_markings_call_none)
 	ck_assert(!gain_call(&sample));
 }
 
-// A refused clock reads 0.
+// Helpers are still called when the system refuses the clock, which then reads
+// 0.
 TEST(no_clock_is_no_error)
 {
 	static const struct machine none = {0, 0, 0};
@@ -121,7 +122,7 @@ TEST(no_clock_is_no_error)
 }
 
 // A word's cost is the mean of the last cost and the known one.  It is never 0,
-// which would mean that it is not known.
+// because 0 means that no cost is known.
 TEST(costs_are_means)
 {
 	struct gain_marking m = {.words = WORDS};

@@ -60,8 +60,8 @@ TEST(cpu_time_adds_up_and_never_falls)
 	}
 }
 
-// random_cpu adds to *c a time that is shared out at random, perhaps to take
-// some from one class for another.
+// random_cpu moves a random part of one class of *c to another, and adds random
+// times to random classes.
 static void random_cpu(struct cpustats *c, struct rng *r)
 {
 	uint64_t *const classes[] = {
@@ -95,8 +95,8 @@ static bool same_cpu(const struct cpustats *a, const struct cpustats *b)
 	return !falls(a, b) && !falls(b, a);
 }
 
-// What live readers are told never falls, has the identities and all the time
-// there was, and is exact as soon as nothing more is taken away.
+// What live readers are told never falls, has the identities, and has the exact
+// total.  All classes are exact as soon as none is below what was told before.
 TEST(what_readers_are_told_follows_and_never_falls)
 {
 	struct cpustats told = {0}, exact = {0};
@@ -117,7 +117,7 @@ TEST(what_readers_are_told_follows_and_never_falls)
 	}
 }
 
-// By hand: the readers saw 10 ns idle in which a thread waited for a stop.
+// By hand: readers were told of 60 ns idle, of which 10 were in truth a stop.
 TEST(a_class_that_is_ahead_waits_for_the_others)
 {
 	struct cpustats c = {.idle = 60, .user = 40, .total = 100};
@@ -173,8 +173,8 @@ TEST(identities_are_exact_for_any_numbers)
 	}
 }
 
-// An interval by hand: two processors, 100 ms, of which 10 stopped.  One thread
-// ran 60 ms, and another waited 5 ms for it to stop.
+// An interval by hand: two processors for 100 ns, in 10 of which the world was
+// stopped.  One thread ran 60 ns, and another waited 5 ns for it to stop.
 TEST(each_part_of_an_interval_is_counted_once)
 {
 	const struct cpustats_interval i = {
@@ -369,9 +369,9 @@ static bool as_noted(const uint64_t *ns, const uint64_t *end, size_t n,
 	return true;
 }
 
-// What holds in any result of rt_read_gcstats.  The times between two ends are
-// not compared with pauses, because the two are read from clocks that may drift
-// apart.
+// history_whole tells whether words can be a result of rt_read_gcstats.  The
+// times between two ends are not compared with pauses, because ends and pauses
+// are read from clocks that may drift apart.
 static bool history_whole(const uint64_t *words, size_t used)
 {
 	size_t n = (used - 3) / 2;
@@ -514,8 +514,8 @@ static bool near(double a, double b)
 	return d < 1e-9 + 1e-9 * (a > b ? a : b);
 }
 
-// A collection's own time is not user time, the fraction is what the classes
-// say, and nothing falls.
+// After each collection the classes add up and none has fallen, and the
+// fraction agrees with the classes.
 TEST(the_cpu_of_collections_adds_up)
 {
 	double was[CPU_CLASSES] = {0}, is[CPU_CLASSES], before;
@@ -564,8 +564,8 @@ static void pass(void)
 		;
 }
 
-// Without a collection the total grows by the time that passes, on each
-// processor.
+// Without a collection the total grows by the time that passes, times the
+// number of processors.
 TEST(cpu_time_goes_on_without_a_collection)
 {
 	struct cpustats was, is;
@@ -602,8 +602,8 @@ static void read_in_stop(rt_tracer *t, void *arg)
 	(void)arg;
 }
 
-// In the stop of a collection every processor's time is pause, even while the
-// stop lasts.
+// In the stop of a collection the time of every processor counts as pause, even
+// while the stop lasts.
 TEST(a_pause_grows_while_it_lasts)
 {
 	struct cpustats *was = &in_stop[0], *is = &in_stop[1], after;
@@ -629,8 +629,9 @@ static void use_hours_in_stop(rt_tracer *t, void *arg)
 	gcstats_read_cpu(&in_stop[0]);
 }
 
-// What the process uses in the stop is not the host's even before the stop has
-// ended.  There are more processors than the host could keep busy.
+// CPU time that the process uses in a stop does not count as the host's, even
+// before the stop has ended.  So there is still idle time, because there are
+// many processors.
 TEST(what_a_stop_uses_is_not_the_hosts)
 {
 	rt_config c = heap_config(HEAP_QUIET);
@@ -645,7 +646,7 @@ TEST(what_a_stop_uses_is_not_the_hosts)
 	ck_assert(identities_hold(&in_stop[0]));
 }
 
-// A scavenger's time counts when its step has ended.
+// The time of a scavenger counts as soon as its step has ended.
 TEST(a_step_of_the_scavenger_counts_at_once, .n = 2)
 {
 	const enum gcstats_worker who =

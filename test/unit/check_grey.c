@@ -1,5 +1,5 @@
-// One object is marked once, whatever word finds it and whatever other markers
-// do.  Marks are stored at once, or kept back by a marker.
+// Each object is counted once, whichever words lead to it and however many
+// markers find it.  A marker stores a mark at once, or keeps it back.
 //
 // The markers are played by one thread, so each order of events is the one
 // that the test wants.
@@ -169,7 +169,7 @@ struct thing {
 static void things_make(struct thing *t, size_t n, struct rng *r)
 {
 	for (size_t i = 0; i < n; i++) {
-		// Few are large, or the heap would be.
+		// Few are large, so that the heap is small.
 		t[i].size = sizes[rng_below(r, rng_below(r, 16) ? 8 : 14)];
 		t[i].kind = rng_below(r, 3) ? RT_WORDS : RT_NOSCAN;
 		t[i].p = make(t[i].size, t[i].kind);
@@ -232,8 +232,8 @@ static void setup_align8(void)
 
 GROUP(align8, .setup = setup_align8, .teardown = teardown);
 
-// Objects of 8 and 24 bytes: every word is divided, and objects of 8 bytes have
-// their bits elsewhere.
+// With objects of 8 and 24 bytes, every word must be divided by the size to
+// find its object, and objects of 8 bytes have their bits in a bitmap8.
 TEST(objects_that_share_granules_count_once)
 {
 	static const size_t odd[] = {8, 24, 16};

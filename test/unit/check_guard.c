@@ -76,7 +76,7 @@ static void expect_table_guarded(const struct systable *t)
 			 SIGSEGV);
 }
 
-// The heap is as long as its range, and then a part of it.
+// In the first case the heap fills its range, in the second only a part of it.
 static const size_t heaps[] = {64 << 20, 1 << 30};
 
 GROUP(mappings, .timeout = 60);
@@ -108,7 +108,8 @@ TEST(every_mapping_lies_between_guards, .n = RT_ARRAY_LEN(heaps))
 		expect_table_guarded(&mheap.pages.sums[l]);
 }
 
-// Where records of spans are cut from: the usable part of a region.
+// A region of permanent memory, from which records of spans are cut, lies
+// between guards.
 TEST(permanent_memory_lies_between_guards)
 {
 	char *p;
@@ -146,7 +147,8 @@ enum { ROOTS = 64, CANARIES_BEFORE = 128 };
 
 static void *root[ROOTS];
 
-// start makes a heap with every object guarded, or one in guard_small.
+// start makes a heap in which every large object is guarded, and one of each
+// guard_small small objects (0: none).
 static void start(rt_config c, uint32_t guard_small)
 {
 	c.guard_large = 1;
@@ -174,8 +176,8 @@ static size_t slack(size_t n, int kind)
 	return n < 16 && kind == RT_NOSCAN ? 0 : -n % 16;
 }
 
-// expect_guarded requires that the object may be touched, and that what is
-// behind it may not.
+// expect_guarded requires that the object may be touched, and that a touch of
+// the memory behind it faults.
 static void expect_guarded(char *p, size_t n, int kind)
 {
 	ck_assert_ptr_nonnull(p);
@@ -191,8 +193,8 @@ static void expect_guarded(char *p, size_t n, int kind)
 
 GROUP(objects, .timeout = 60);
 
-// Each kind, with and without a collection at each allocation, for physical
-// pages of every size.
+// This holds for each kind, with and without a collection at each allocation,
+// and for physical pages of every size.
 TEST(a_write_behind_an_object_faults, .n = 2 * NPAGE_SIZES)
 {
 	rt_config c = heap_config(HEAP_QUIET);
@@ -213,7 +215,8 @@ TEST(a_write_behind_an_object_faults, .n = 2 * NPAGE_SIZES)
 	heap_healthy();
 }
 
-// In all answers about it, an object has the requested size.
+// rt_size, rt_base and rt_is_heap answer as if a guarded object had exactly the
+// requested size.
 TEST(answers_end_where_the_object_does, .n = NPAGE_SIZES)
 {
 	fault_set_page_size(page_sizes[_i]);
@@ -255,7 +258,8 @@ TEST(walk_finds_the_object)
 	ck_assert_uint_eq(walked_size, 100);
 }
 
-// Chains lead on through guarded objects, even by pointers to their insides.
+// Guarded objects in a chain live, even if the pointers of the chain lead to
+// their insides.
 TEST(what_they_lead_to_lives, .n = NPAGE_SIZES)
 {
 	unsigned i;
@@ -378,7 +382,8 @@ static void use_everything(void)
 	ck_assert_int_eq(rt_stack_free(stack, 1 << 18), RT_OK);
 }
 
-// Pages that were protected are as good as others, released or not.
+// Pages that were protected can be used for anything again, whether they were
+// released or not.
 TEST(pages_of_freed_objects_are_used_again, .n = 2 * NPAGE_SIZES)
 {
 	fault_set_page_size(page_sizes[_i / 2]);
@@ -414,7 +419,7 @@ static void on_fatal(const char *text, void *arg)
 	_exit(strstr(text, report) ? 0 : 1);
 }
 
-// The object that a child writes beside, and where.
+// The object beside which a child writes, and where it writes.
 static struct {
 	size_t n;
 	int kind;
@@ -500,8 +505,8 @@ static rt_memstats allocate_large(uint8_t guard_large)
 	return m;
 }
 
-// A large object counts the same with a guard and without it.  Its guard is one
-// page of a span, and no more.
+// A large object changes all statistics by the same amounts with a guard as
+// without, except that its guard is one more page in use.
 TEST(guards_count_as_pages_only)
 {
 	rt_memstats without = allocate_large(0);
@@ -544,7 +549,8 @@ TEST(one_in_n_small_objects_is_guarded)
 	ck_assert_uint_le(samples(UINT32_MAX, 1000), 1);
 }
 
-// Distances differ, so that no place of a loop is left out.
+// The numbers of allocations between two guarded objects differ, so that each
+// place of a loop gets guarded objects.
 TEST(every_place_of_a_loop_is_guarded)
 {
 	enum { PLACES = 10 };
@@ -578,7 +584,7 @@ TEST(no_guard_is_an_object_all_the_same)
 	memset(root, 0, sizeof root);
 	ck_assert_uint_eq(heap_live_after_gc(), 0);
 	heap_healthy();
-	// What the slack holds is verified without a guard, too.
+	// Even without a guard, the bytes behind the object are verified.
 	p = root[0] = rt_alloc(40);
 	fault_fail(OSCALL_UNCOMMIT, 1, 0, 0);
 	stray.n = 40;
@@ -658,7 +664,7 @@ TEST(there_is_a_limit_of_guards)
 	}
 }
 
-// An object that fits into the range, but not with a guard, has none.
+// An object that fits into the range only without a guard has no guard.
 TEST(the_last_page_of_the_range_may_be_an_objects)
 {
 	rt_config c = heap_config(HEAP_QUIET);
@@ -676,7 +682,8 @@ TEST(the_last_page_of_the_range_may_be_an_objects)
 	ck_assert_ptr_nonnull(rt_alloc(16));
 }
 
-// A request that is too large already gets no room for a guard.
+// A request beyond the range is refused, though room for a guard is added to
+// its size.
 TEST(sizes_beyond_the_range_are_refused, .n = NPAGE_SIZES)
 {
 	static const size_t beyond[] = {

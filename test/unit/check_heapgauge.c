@@ -1,4 +1,4 @@
-// Gauges in parts: the sum is what each P and the threads without one have
+// Gauges in parts: the sum is what all Ps, and the threads without a P, have
 // moved.
 #define RT_NO_INLINE_ALLOC
 #include <pthread.h>
@@ -151,7 +151,7 @@ TEST(no_move_is_lost)
 enum { CROWD = 512, BATCHES = RT_TSAN ? 50 : 200, INTERVAL_US = 30 };
 
 static struct rt_proc *crowd[CROWD];  // the test enters them one by one
-static struct rt_proc *others[CROWD]; // entered in between
+static struct rt_proc *others[CROWD]; // the signal handler enters them
 static volatile sig_atomic_t nothers; // of this batch
 
 static void enter_another(int sig)
@@ -170,9 +170,9 @@ static void allow_alarm(bool on)
 	pthread_sigmask(on ? SIG_UNBLOCK : SIG_BLOCK, &set, NULL);
 }
 
-// Ps enter the list while another P is about to enter it.  Then all are in the
-// list, each once.  A signal comes between any two instructions, as another
-// thread may.
+// A signal handler enters Ps in the list while another P is about to enter.
+// Then all are in the list, each once.  A signal may come between any two
+// instructions, as another thread may.
 TEST(a_thread_that_enters_in_between_is_found)
 {
 	const struct itimerval often = {{0, INTERVAL_US}, {0, INTERVAL_US}};

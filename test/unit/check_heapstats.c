@@ -70,7 +70,8 @@ TEST(folding_loses_nothing_and_doubles_nothing)
 	ck_assert_uint_eq(read_one(), sum);
 }
 
-// Every field by its own amount, the last word like the first.
+// Every field changes by an amount of its own, and readings show exactly these
+// changes.
 TEST(every_field_is_folded)
 {
 	struct heapstats_totals before, t, u;
@@ -101,7 +102,8 @@ TEST(every_field_is_folded)
 	ck_assert_mem_eq(&t, &u, sizeof t);
 }
 
-// Bytes move from one field to another: slots may be negative, sums are not.
+// A slot becomes negative when it holds only what was taken away since the last
+// reading.  The sums of slots are right all the same.
 TEST(a_slot_may_be_negative)
 {
 	uint64_t base = read_one();

@@ -142,8 +142,8 @@ static void *write_all(void *arg)
 	return NULL;
 }
 
-// falls tells whether a count is lower in the second of two reads, or higher
-// than it can ever be.
+// falls returns how many counts are lower in the second of two reads than in
+// the first, or higher than they can ever be.
 static unsigned falls(const uint64_t *before, const uint64_t *after)
 {
 	unsigned n = 0;

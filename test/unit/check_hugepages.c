@@ -171,7 +171,8 @@ TEST(fresh_memory_has_small_pages)
 	ck_assert(is_small(arena.table[0].base));
 }
 
-// With helpers or without: objects without pointers need none.
+// This holds with helpers and without.  Objects without pointers need no
+// helper.
 TEST(what_survives_a_collection_is_advised, .n = 2)
 {
 	start(_i);
@@ -234,8 +235,8 @@ static bool all_advised(void)
 	return count_advised() >= nchunks() - 1;
 }
 
-// Helpers give the advice after each collection: for two chunks at least, and
-// for all if no other call comes.
+// Helpers advise after each collection: two chunks at least, and all if they
+// are not called for something else.
 TEST(helpers_advise_when_there_are_some)
 {
 	start(1);
@@ -297,7 +298,7 @@ TEST(a_chunk_that_fills_again_is_advised_again)
 	ck_assert_uint_eq(count_advised(), 0);
 	hold(8192, 8192, false);
 	gc();
-	gc(); // before the first, the heap had the dead objects as well
+	gc(); // before the first, the heap also had the dead objects
 	ck_assert_uint_ge(count_advised(), full - 1);
 	heap_healthy();
 }
@@ -339,8 +340,8 @@ static uint64_t mappings(void)
 	return heap_metric("/memory/mappings:count");
 }
 
-// Every second chunk is released.  When there are as many stretches as may be,
-// longer parts of the heap become small.
+// Every second chunk is released.  When there are as many stretches as are
+// allowed, longer parts of the heap get small pages.
 TEST(stretches_are_few)
 {
 	uint64_t before;
@@ -365,7 +366,7 @@ TEST(stretches_are_few)
 	ck_assert_uint_eq(mappings(), before);
 }
 
-// Where mappings run out, no stretch begins, and none is cut in two.
+// Near the limit of mappings no stretch begins, and none is cut in two.
 TEST(near_the_limit_parts_are_coarser)
 {
 	int64_t many = (int64_t)(sysmem_max_mappings() / 5 * 4);
@@ -412,7 +413,7 @@ TEST(tables_follow_the_heap)
 	gc();
 	ck_assert(is_advised(lines));
 	ck_assert(is_small(lines + SYSMEM_HUGE_PAGE));
-	// The tables of a chunk go with the chunk.
+	// The tables of a chunk lose their advice with the chunk.
 	roots[3] = NULL;
 	ck_assert_int_eq(rt_free_os_memory(), RT_OK);
 	ck_assert(is_small(lines));
@@ -436,7 +437,7 @@ TEST(refused_advice_changes_nothing)
 	ck_assert_uint_eq(count_advised(), 0);
 	gc();
 	ck_assert_uint_ge(count_advised(), 15);
-	// A stretch that may not be cut is made shorter instead.
+	// A stretch that the system refuses to cut is made shorter instead.
 	roots[8] = NULL;
 	gc();
 	fault_fail(OSCALL_ADVISE, 1, 1, ENOMEM);

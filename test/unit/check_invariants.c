@@ -1,5 +1,5 @@
 // Every check of a struct's invariants passes for a heap in use, and names the
-// one that was broken by hand.
+// invariant that was broken by hand.
 #include "test/harness/kind.h"
 
 #include <string.h>
@@ -133,7 +133,7 @@ static void use_heap(void)
 	ck_assert_ptr_nonnull(rt_stack_alloc(2048));
 }
 
-// copy_found makes what tracecheck has found.
+// copy_found fills the structs in which tracecheck keeps what it has found.
 static void copy_found(void)
 {
 	struct site key = {.kind = 3, .offset = 8};
@@ -348,8 +348,9 @@ TEST(a_heap_in_use_is_healthy)
 
 // ---- the ways to break them ----
 
-// The first chunk's word in the scavenge index: cycle, then pages in use, pages
-// when the cycle began, and whether it is to be scavenged.
+// scav_word returns the upper half of the first chunk's word in the scavenge
+// index.  It has the pages in use, those in use when the cycle began, and
+// whether the chunk is to be scavenged.  The lower half is the cycle.
 static uint32_t *scav_word(void)
 {
 	return (uint32_t *)x.scav.table.base + 1;
@@ -375,7 +376,8 @@ static struct slab_region *region(void)
 	return x.slab.regions;
 }
 
-// huge_states makes the first units of the heap WANTED (1) or HUGE (2).
+// huge_state gives the first unit of the heap a state: WANTED (1), HUGE (2), or
+// one that does not exist (3).
 static void huge_state(uint8_t state)
 {
 	*(uint8_t *)hugepages.states.base = state;
@@ -392,8 +394,9 @@ static void loop_of_roots(void)
 	x.roots.bucket[0] = 0;
 }
 
-// keep_mark makes a marker keep a mark.  A search for a mark begins at the
-// entry of its hash; this mark goes into the entry that many places behind.
+// keep_mark makes a marker keep a mark back.  A search for a mark begins at the
+// entry of its hash.  This mark goes into a later entry: behind is the distance
+// between the two.
 static void keep_mark(unsigned behind)
 {
 	static atomic_u64 markword;
@@ -450,7 +453,8 @@ TEST(a_broken_invariant_is_named, .n = RT_ARRAY_LEN(cases))
 
 static struct rt_proc other;
 
-// A thing of the heap that is broken, and what verify says first.
+// break_heap breaks something of the heap, by number, and returns what verify
+// says of that first.
 static const char *break_heap(int i)
 {
 	switch (i) {

@@ -103,8 +103,8 @@ TEST(a_wrapping_tag_harms_no_address)
 }
 
 // The highest user addresses differ from each other only in bits beside the
-// tag; packing must neither lose nor spill one.  The test does not touch nodes
-// there, so the head is made by hand.
+// tag; packing must neither lose such a bit nor spill one into the tag.  The
+// test does not touch nodes there, so the head is made by hand.
 TEST(the_highest_address_packs)
 {
 	uintptr_t highest = (UINT64_C(1) << LFSTACK_ADDR_BITS) - LFSTACK_ALIGN;
@@ -113,7 +113,7 @@ TEST(the_highest_address_packs)
 				 UINT64_C(5) << ADDR_WIDTH | highest >> 6);
 	ck_assert_uint_eq((uintptr_t)lfstack_top(&stack), highest);
 	ck_assert_uint_eq(head_tag(), 5);
-	// As a link below a node it comes back whole, too.
+	// The address comes back whole as a link below a node, too.
 	lfstack_push(&stack, &items[0].node);
 	ck_assert_uint_eq((uintptr_t)lfstack_below(&items[0].node), highest);
 	ck_assert_ptr_eq(lfstack_pop(&stack), &items[0].node);
@@ -131,9 +131,9 @@ static bool late_pop(uint64_t seen, const struct lfnode *below)
 	    &stack.head, seen, tag << ADDR_WIDTH | (uintptr_t)below >> 6);
 }
 
-// C, B, A are on the stack.  A popper sees A above B and is delayed.  Others
-// pop A and B and push A.  If the popper succeeded, B, which is in use, would
-// be on the stack.
+// C, B, A are on the stack.  A popper sees A above B and is delayed.  Other
+// threads pop A and B and push A.  If the popper succeeded, B, which is in use,
+// would be on the stack.
 TEST(a_pop_that_was_overtaken_fails)
 {
 	struct lfnode *a = &items[0].node, *b = &items[1].node;
@@ -193,7 +193,7 @@ TEST(the_stack_outlives_all_tags)
 		wrong += lfstack_pop(&stack) != &items[1].node;
 	}
 	ck_assert_uint_eq(wrong, 0);
-	ck_assert_uint_eq(head_tag(), 1); // twice round
+	ck_assert_uint_eq(head_tag(), 1); // it wrapped twice
 	ck_assert_ptr_eq(lfstack_pop(&stack), &items[0].node);
 	ck_assert(!lfstack_top(&stack));
 }

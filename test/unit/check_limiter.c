@@ -43,7 +43,8 @@ TEST(a_quarter_of_the_time_drains_it)
 
 // The figures of Go's test: a transition of 2.001 ms takes all 14 processors.
 // Then collections take a quarter of the processors for 1 / (1 - 2 x 0.25) of
-// that time, after which nothing is left.  Twice: no state is carried over.
+// that time, after which nothing is left.  The second round shows that no state
+// is carried over.
 TEST(the_figures_of_gos_test)
 {
 	const uint64_t transition = 2001000, window = 2 * transition * CORES;
@@ -80,8 +81,8 @@ TEST(no_time_changes_nothing)
 	ck_assert_uint_eq(l.fill, CAPACITY);
 }
 
-// 14 processors are configured, the process has 2: full collections limit after
-// 2 s of their time instead of 14 s.
+// 14 processors are configured, but the process has 2.  So the bucket is full
+// after 2 s of CPU time of collections, not after 14 s.
 TEST(fewer_processors_are_a_smaller_bucket)
 {
 	const uint64_t second = UINT64_C(1000000000);
@@ -96,7 +97,8 @@ TEST(fewer_processors_are_a_smaller_bucket)
 	ck_assert_uint_eq(l.capacity, 2 * second);
 }
 
-// What was in the bucket is not lost: it may be more than it holds now.
+// What was in the bucket is not lost, even if it is more than the smaller
+// bucket holds.
 TEST(a_smaller_bucket_keeps_what_is_in_it)
 {
 	limiter_add(&l, CAPACITY - 1, 0);
@@ -107,7 +109,8 @@ TEST(a_smaller_bucket_keeps_what_is_in_it)
 	ck_assert(!limiter_add(&l, 0, CAPACITY - 1 - LIMITER_CAPACITY));
 }
 
-// A stop that is longer than the bucket is paid for.
+// What a collection takes beyond the capacity of the bucket is a debt that the
+// CPU time of the program has to pay.
 TEST(what_is_beyond_it_is_a_debt)
 {
 	ck_assert(limiter_add(&l, 3 * CAPACITY, 0));
@@ -116,7 +119,8 @@ TEST(what_is_beyond_it_is_a_debt)
 	ck_assert(!limiter_add(&l, 0, 1));
 }
 
-// Collections that do not wait, because the host asks for them, add up to one.
+// Collections that the host asks for do not wait.  Several in a row make no
+// larger debt than one of them.
 TEST(a_debt_is_of_one_collection)
 {
 	for (unsigned i = 0; i < 10; i++)
@@ -153,8 +157,8 @@ TEST(nothing_overflows)
 	ck_assert_uint_eq(l.fill, 0);
 }
 
-// Whatever the rates, collections take at most half of the time, and one
-// bucket and one collection more.
+// Whatever the rates, collections take at most half of the time, plus one
+// bucket and one collection.
 TEST(the_share_holds_for_any_rates)
 {
 	struct rng rng;

@@ -44,7 +44,7 @@ static void await_u32(const atomic_u32 *word, uint32_t value)
 		oscall_yield();
 }
 
-// count_calls begins to count a sort of call.
+// count_calls begins to count one of the system calls.
 static void count_calls(enum oscall kind)
 {
 	fault_fail(kind, 1, 0, 0);
@@ -106,7 +106,7 @@ static void *lock_once(void *arg)
 }
 
 // State 2 is reached only by a thread that is about to sleep.  All such threads
-// get the lock in the end, though a release wakes one.
+// get the lock in the end, though a release wakes only one.
 TEST(every_sleeper_of_a_mutex_gets_it)
 {
 	count_calls(OSCALL_FUTEX_WAIT);
@@ -124,7 +124,8 @@ TEST(every_sleeper_of_a_mutex_gets_it)
 	ck_assert(!mutex_held(&mutex));
 }
 
-// A debug build finds first that the lock has no rank.
+// In a debug build, lockrank finds first that the thread does not hold the
+// lock.
 TEST(unlocking_a_free_mutex_throws, .exit = DEATH_EXPECTED,
      .unless = SUITE_UNLESS(RT_DEBUG_BUILD, "not in a debug build"))
 {
@@ -151,7 +152,7 @@ TEST(every_rank_has_a_name_of_its_own)
 	ck_assert_str_eq(lockrank_name(LOCKRANK_COUNT), "unknown");
 }
 
-// A debug build throws where that is not so.
+// A debug build would throw if this order were wrong.
 TEST(locks_nest_inwards_and_open_in_any_order,
      .unless = SUITE_UNLESS(!RT_DEBUG_BUILD, "only in a debug build"))
 {
@@ -298,7 +299,7 @@ TEST(a_wake_reaches_every_sleeper_and_publishes)
 	}
 }
 
-// answer sleeps for each number and returns it plus one.
+// answer waits for each number and hands it back plus one.
 static void *answer(void *arg)
 {
 	(void)arg;
@@ -466,7 +467,8 @@ static void *note_turn_by_number(void *arg)
 	return note_turn(arg);
 }
 
-// If a release woke all, the others would sleep again.
+// If a release woke all sleepers, all but one would sleep again, and those
+// sleeps would be counted.
 TEST(a_release_wakes_the_next_sleeper_only)
 {
 	count_calls(OSCALL_FUTEX_WAIT);

@@ -40,7 +40,7 @@ enum {
 
 struct crew {
 	int procs, threads;
-	uint64_t helpers; // threads that it comes to
+	uint64_t helpers; // threads that these settings give
 };
 
 static const struct crew crews[] = {
@@ -54,7 +54,7 @@ static void start(const struct crew *crew, uint8_t align8)
 	c.max_procs = crew->procs;
 	c.gc_threads = crew->threads;
 	c.align8 = align8;
-	c.sweep = 0; // threads are counted
+	c.sweep = 0; // no sweeper, because threads are counted
 	heap_start_exact(c);
 	// Helpers are called in every marking: none is tried without them.
 	gain = (struct gain){.interval = UINT32_MAX};
@@ -140,7 +140,7 @@ static void collect_shrinking(struct graph *g, bool helps)
 }
 
 // mark_shape marks a shape.  helps tells whether helpers are sure to get
-// something.
+// something to mark.
 static void mark_shape(const struct shape *shape, const struct crew *crew,
 		       bool helps)
 {
@@ -167,15 +167,17 @@ TEST(helpers_mark_the_same, .n = SHAPES * CREWS)
 	mark_shape(shape, crew, shape->helps);
 }
 
-// Two objects can share a granule, and every word is divided.
+// With align8 two objects can share a granule, and every word must be divided
+// by a size to find its object.
 TEST(helpers_mark_the_same_align8, .n = SHAPES)
 {
 	start(&crews[2], 1);
 	mark_shape(&shapes[_i], &crews[2], shapes[_i].helps);
 }
 
-// The same objects are marked, however little memory the markers get together.
-// Without any, words cannot be given, and a job may lead to nothing new.
+// The same objects are marked, however little memory all markers together get
+// for work buffers.  Without any, markers cannot share words, and a job that a
+// helper takes may lead to nothing new.
 TEST(limited_work_buffers_mark_the_same, .n = 3 * SHAPES)
 {
 	static const uint32_t limits[] = {0, 1, 2};
@@ -280,8 +282,8 @@ TEST(many_stacks_are_marked)
 	ck_assert_int_eq(rt_fini(), RT_OK);
 }
 
-// Ps whose stack is one word that leads to an object, like those of threads in
-// a region.
+// Ps whose stack is one word that leads to an object, like Ps of threads in a
+// blocking region.
 static struct one_word {
 	struct rt_proc *p;
 	uintptr_t word;
@@ -411,7 +413,7 @@ TEST(a_small_heap_makes_no_thread)
 }
 
 // What markings have cost decides whether helpers are called, and is measured
-// in both ways.
+// with helpers and without.
 TEST(helpers_are_called_as_long_as_they_pay)
 {
 	static const struct gain_cost dear = {UINT64_MAX / 4, UINT64_MAX / 4};
@@ -452,8 +454,8 @@ static void hold_row(unsigned n)
 		ck_assert_ptr_nonnull(all[i] = rt_alloc(16));
 }
 
-// The opener takes some words before it calls helpers.  They could have
-// shared only the words after these, so a marking is judged by those alone.
+// The opener takes some words before it calls helpers.  Helpers could have
+// shared only the later words, so a marking is judged by the later words alone.
 TEST(a_marking_is_judged_by_what_could_be_shared, .n = 2)
 {
 	enum { TAKEN = 8192 }; // CALL_AFTER of gc/mark/drain.c
@@ -470,8 +472,8 @@ TEST(a_marking_is_judged_by_what_could_be_shared, .n = 2)
 	ck_assert_int_eq(rt_fini(), RT_OK);
 }
 
-// A clock that the system refuses reads 0.  No marking seems to have taken the
-// time since the machine or a thread began.
+// A clock that the system refuses reads 0.  Even so, no marking seems to have
+// taken all the time since the machine or a thread began.
 TEST(refused_clocks_teach_no_huge_cost)
 {
 	enum { OBJECTS = 4 * GAIN_WORDS };
@@ -581,13 +583,14 @@ TEST(helpers_that_come_late_change_no_sum)
 static const struct refusal {
 	enum oscall kind;
 	uint64_t nth;
-	uint64_t made; // helpers, nevertheless
+	uint64_t made; // helpers made nevertheless
 } refusals[] = {
     {OSCALL_THREAD, 1, 0},
     {OSCALL_THREAD, 2, 1},
 };
 
-// The collection works without them, and the next one asks again.
+// A collection works without the refused helpers, and the next collection asks
+// for them again.
 TEST(refused_helpers_are_asked_for_again, .n = RT_ARRAY_LEN(refusals))
 {
 	const struct refusal *refused = &refusals[_i];
@@ -639,7 +642,8 @@ TEST(a_helper_that_cannot_attach_is_made_again)
 	ck_assert_int_eq(rt_fini(), RT_OK);
 }
 
-// A refused sleep is a short one.
+// If the system refuses all sleeps, each sleep returns at once, and the same
+// objects are marked.
 TEST(refused_sleeps_mark_the_same, .n = 3)
 {
 	struct graph g;
@@ -665,7 +669,7 @@ TEST(heaps_come_and_go_with_helpers)
 		start(crew, 0);
 		shape_make(&shapes[0], &g);
 		graph_reach(&g);
-		ck_assert_int_eq(rt_gc(), RT_OK); // makes them
+		ck_assert_int_eq(rt_gc(), RT_OK); // makes the helpers
 		await_helpers(crew->helpers);
 		ck_assert_int_eq(rt_gc(), RT_OK);
 		expect_graph(&g);
@@ -718,8 +722,8 @@ static void lazy_begin(void)
 	ck_assert_int_eq(sigaction(SIGSEGV, &action, NULL), 0);
 }
 
-// What a helper reads may fault, and the fault is the host's.  Memcheck would
-// report the read.
+// A helper may fault when it reads roots, and the handler of the host handles
+// the fault.  Memcheck would report the read.
 TEST(a_fault_in_a_helper_is_the_host_s, .unless = SUITE_VALGRIND)
 {
 	start(&crews[1], 0);
@@ -735,7 +739,7 @@ TEST(a_fault_in_a_helper_is_the_host_s, .unless = SUITE_VALGRIND)
 
 // ---- fork ----
 
-// In the child no helper is left.  It makes others, and ends the heap.
+// The child has no helper at first.  It makes new ones, and ends the heap.
 static void child_collects(struct graph *g, const struct crew *crew)
 {
 	await_helpers(0);
@@ -747,8 +751,8 @@ static void child_collects(struct graph *g, const struct crew *crew)
 	await_helpers(0);
 }
 
-// Forks come at once after a collection, or after helpers were made: while the
-// helpers are on their way out or in.
+// Each fork follows a collection at once, so helpers that it has made may still
+// be starting, and helpers that it has called may still be leaving.
 //
 // The thread sanitizer makes no thread in a child.
 TEST(a_child_has_helpers_of_its_own, .n = 3, .unless = SUITE_TSAN)
@@ -774,7 +778,7 @@ TEST(a_child_has_helpers_of_its_own, .n = 3, .unless = SUITE_TSAN)
 static atomic_u32 came_late;
 static atomic_u32 no_more_calls;
 
-// come_late does, for ever, what a helper does that a call reaches too late.
+// come_late does again and again what a helper does that is called too late.
 static void *come_late(void *arg)
 {
 	static struct work late;
@@ -788,8 +792,8 @@ static void *come_late(void *arg)
 	return NULL;
 }
 
-// The thread that holds the lock of the markers, or counts as a sweeper, does
-// not exist in the child.
+// At the fork, a thread that the child lacks may hold the lock of the markers,
+// or count as a sweeper.  The child collects all the same.
 TEST(a_late_helper_does_not_stop_a_child, .unless = SUITE_TSAN)
 {
 	enum { FORKS = 100 };

@@ -15,7 +15,7 @@ static struct heapstats_totals totals(void)
 
 // ---- tiny ----
 
-// The rules of Go's tiny allocator once more, in plain words.
+// The rules of Go's tiny allocator once more, in plain code.
 struct model {
 	uintptr_t block; // current, or 0
 	size_t used;	 // bytes of it
@@ -92,8 +92,9 @@ TEST(tiny_requests_follow_the_rules, .n = 2)
 	heap_live();
 }
 
-// Offsets in one fresh block, request by request; 16 and more: a new block.
-// With Go's classes, where all objects below 16 bytes are combined.
+// Each row has requests, and the offset of each in one fresh block.  An offset
+// of 16 means a new block.  The classes are Go's, with which all objects below
+// 16 bytes are combined.
 TEST(tiny_requests_are_aligned_by_their_size)
 {
 	static const struct {
@@ -145,7 +146,7 @@ TEST(the_tiny_block_with_more_room_stays)
 	c = rt_alloc_noscan(9); // a's block has 8 left, c's 7
 	ck_assert_uint_eq((uintptr_t)c % 16, 0);
 	ck_assert_ptr_eq(rt_alloc_noscan(2), a + 8);
-	c = rt_alloc_noscan(7); // a's has 6 left, c's 9: it is replaced
+	c = rt_alloc_noscan(7); // a's has 6 left, c's 9: c's replaces it
 	ck_assert_ptr_eq(rt_alloc_noscan(1), c + 7);
 }
 
@@ -170,7 +171,8 @@ TEST(what_is_not_tiny_has_a_slot_of_its_own)
 
 GROUP(mcache, .timeout = 60);
 
-// Nothing shows before the slot is retired; then it is exactly what was used.
+// Statistics show nothing of a cached span before its slot is retired.  Then
+// they show exactly what was used.
 TEST(retiring_counts_what_was_used, .base = 1, .limit = SIZECLASS_COUNT)
 {
 	unsigned c = (unsigned)_i;
@@ -203,8 +205,8 @@ TEST(retiring_counts_what_was_used, .base = 1, .limit = SIZECLASS_COUNT)
 	heap_live();
 }
 
-// A span that comes back is counted from where it was, and used up before pages
-// are taken.
+// A span that is cached again is counted on from where it was, and is used up
+// before new pages are taken.
 TEST(a_span_is_filled_over_many_flushes)
 {
 	spanclass sc = spanclass_make(4, KIND_NOSCAN); // 256 of 32 bytes
@@ -264,8 +266,8 @@ TEST(a_flush_retires_every_class_and_the_tiny_block)
 	heap_live();
 }
 
-// heap_live is never more than one batch and one run behind.  Together with
-// what waits in the mcache it is every byte of every run.
+// heap_live, together with the bytes that wait in the mcache, is every byte of
+// every run.  Less than one batch waits.
 TEST(live_bytes_are_published_in_batches)
 {
 	uint64_t runs = 0, published, moves = 0, last = 0;
@@ -299,9 +301,9 @@ TEST(live_bytes_are_published_in_batches)
 	ck_assert_int_eq(mc->live, 0);
 }
 
-// A call looks into the cache before it takes another span, and only then does
-// the cached one count.  Classes without an inline path are always allocated by
-// calls, and with Go's classes all of them are.
+// A call looks into the cache before it takes another span, and the cached span
+// counts only when another takes its place.  Classes without an inline path are
+// always allocated by calls, and with Go's classes all of them are.
 TEST(a_call_takes_what_is_cached, .base = 1, .limit = SIZECLASS_COUNT)
 {
 	size_t size = sizeclass_table[_i].size;
@@ -347,7 +349,7 @@ TEST(runs_double_from_a_flush_on)
 	}
 }
 
-// A slot that gets no span begins anew, as after a flush.
+// A slot that gets no span begins with short runs again, as after a flush.
 TEST(a_refused_span_is_the_end_of_long_runs)
 {
 	const spanclass sc = spanclass_make(sizeclass_of(1024), KIND_NOSCAN);
@@ -398,7 +400,7 @@ TEST(uninit_skips_clearing, .n = 8)
 	memset(p, 0x77, size);
 	s = inside_span(p);
 	mcache_retire_slot(mc, self, &mc->slots[sc]);
-	// As sweep leaves a span that had an object freed.
+	// Leave the span as sweep leaves one in which it frees an object.
 	mspan_free_slots(s, p, p + size);
 	s->alloc_count = 0;
 	s->needzero = 1;
@@ -435,8 +437,8 @@ static int end_walk(void *obj, size_t size, int kind, void *arg)
 	return RT_WALK_STOP;
 }
 
-// A walk takes the runs away while it lasts; in the thread's own stop they stay
-// away.
+// A walk disables the runs while it lasts.  After a walk in the thread's own
+// stop, they stay disabled until the world is started.
 TEST(a_walk_leaves_the_runs_as_they_were)
 {
 	const struct rt_run *runs;

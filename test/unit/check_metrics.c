@@ -93,7 +93,7 @@ static uint64_t u64_of(const char *name)
 	return sample.u64;
 }
 
-// In ns, rounded.
+// ns_of returns a metric that is in seconds in ns, rounded.
 static uint64_t ns_of(const char *name)
 {
 	rt_metric_sample sample = read_one(name);
@@ -152,7 +152,7 @@ TEST(every_described_name_is_read_with_its_result)
 	}
 }
 
-// All metrics of a prefix but one, added up.
+// sum_of_others returns the sum of all metrics with a prefix, but for one.
 static uint64_t sum_of_others(const char *prefix, const char *but)
 {
 	uint64_t sum = 0;
@@ -305,7 +305,8 @@ TEST(times_of_sweeping_are_seconds)
 	ck_assert_uint_eq(ns_of("/gc/sweep/duration:seconds"), 7);
 }
 
-// What each count holds: class i + 1, and at the end large objects.
+// check_by_size requires that count i is that of class i + 1, and the last
+// count that of large objects.
 static void check_by_size(const char *name, const uint64_t *small,
 			  uint64_t large)
 {
@@ -400,7 +401,8 @@ TEST(too_little_room_tells_what_is_needed)
 	}
 }
 
-// Repeated names, unknown ones between known ones, and none at all.
+// Names may be repeated, unknown ones may lie between known ones, and there may
+// be no sample at all.
 TEST(samples_are_independent)
 {
 	rt_metric_sample samples[] = {

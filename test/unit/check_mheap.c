@@ -117,7 +117,7 @@ static bool refused_at(uint64_t nth, unsigned what)
 		ck_assert_uint_eq(mheap.bitmap8s.inuse, 0);
 		ck_assert_uint_eq(pagealloc_count_free(&mheap.pages), 0);
 		check_heap();
-		// What was gained for nothing is used by the next try.
+		// The next try uses what the refused one did get.
 		ck_assert_ptr_nonnull(want(what));
 	}
 	now();
@@ -295,8 +295,8 @@ TEST(a_list_of_spans_is_freed_at_once)
 	check_heap();
 }
 
-// Two thirds of 3000 spans go.  No two that follow each other in the list are
-// neighbours.
+// Two thirds of 3000 spans are freed as one list.  No two spans that follow
+// each other in the list are neighbours in memory.
 TEST(a_list_without_neighbours_is_freed_at_once)
 {
 	enum { SPANS = 3000 };
@@ -397,7 +397,7 @@ TEST(a_full_range_recovers)
 	ck_assert_ptr_null(alloc_page(NULL));
 	ck_assert_ptr_null(alloc_work(1));
 	ck_assert(same_row(now(), full));
-	// One page free: it is the next one.
+	// If one page is free, it is the next one taken.
 	base = span[4321]->base;
 	free_span(span[4321]);
 	ck_assert_ptr_null(alloc_large(&cache, 2 * PAGE));
@@ -412,7 +412,7 @@ TEST(a_full_range_recovers)
 	check_heap();
 }
 
-// Free pages at the heap's end reduce what it has to grow by.
+// Free pages at the end of the heap reduce how much it must grow.
 TEST(the_last_pages_of_the_range_are_used)
 {
 	struct mspan *s;
@@ -423,8 +423,8 @@ TEST(the_last_pages_of_the_range_are_used)
 	ck_assert_uint_eq(now().heap_in_use, RANGE);
 }
 
-// Only pages at the very end count: the last chunk has 12, and 8 more are
-// before what was allocated last.
+// Only free pages at the very end reduce a growth: the last chunk has 12, and 8
+// more are before what was allocated last.
 TEST(free_pages_inside_are_not_the_end)
 {
 	struct mspan *gap;
@@ -439,7 +439,7 @@ TEST(free_pages_inside_are_not_the_end)
 	check_heap();
 }
 
-// Two free chunks are most of what three take.
+// A request for three chunks takes two free chunks at the end and a new one.
 TEST(free_chunks_at_the_end_count_together)
 {
 	struct mspan *s = alloc_work(2 * RT_CHUNK_PAGES);
@@ -543,7 +543,8 @@ TEST(a_heap_span_is_not_freed_as_stacks, .exit = DEATH_EXPECTED)
 	mheap_free_manual(self, alloc_page(NULL));
 }
 
-// Searches begin behind every page, even behind those that growth brings.
+// The test makes searches begin behind every page, even behind those that
+// growth brings.
 TEST(growth_that_brings_nothing_is_found_out, .exit = DEATH_EXPECTED)
 {
 	mheap.pages.search_page = UINT64_C(1) << 40;

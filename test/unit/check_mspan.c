@@ -20,7 +20,7 @@ static unsigned slots(const struct mspan *s, unsigned line)
 	return x;
 }
 
-// allocated returns the same number, by look-up.
+// allocated returns such a number of the slots that a look-up finds allocated.
 static unsigned allocated(const struct mspan *s)
 {
 	struct object o;
@@ -32,8 +32,8 @@ static unsigned allocated(const struct mspan *s)
 	return x;
 }
 
-// expect compares a span with one line of the table; first is the line that
-// held the alloc bits when the story began.
+// expect compares a span with one row of the table.  first is the line (0 or 1)
+// that held the alloc bits when the test began.
 static void expect(const struct mspan *s, unsigned first, unsigned b0,
 		   unsigned b1, unsigned lag)
 {
@@ -109,7 +109,7 @@ static bool word_is_free(const struct mspan *s, unsigned w)
 	return true;
 }
 
-// The number of bits in an aligned row; a run is asked for within one.
+// A run lies within an aligned group of this many bits.
 static unsigned block;
 
 // naive_run finds the run that mspan_find_run promises, slot by slot.  It
@@ -135,8 +135,8 @@ static uint32_t naive_run(const struct mspan *s, struct mspan_run *run)
 	return n;
 }
 
-// same_run compares a run with what mspan_find_run says of it, and, where it
-// may be asked, with what mspan_find_near says.
+// same_run compares a run with what mspan_find_run says of it, and, where
+// mspan_find_near may be called, with what that says.
 static bool same_run(const struct mspan *s, const struct mspan_cursor *c,
 		     const struct mspan_run *naive)
 {
@@ -180,8 +180,8 @@ static bool changed_exactly(const struct mspan *s, const uint64_t *before,
 	return memcmp(now, want, s->nwords * 8) == 0;
 }
 
-// take_next takes the next run: if near, the short way where it is possible,
-// otherwise the long way.
+// take_next takes the next run.  It uses mspan_find_near if near is set and the
+// run is near, otherwise mspan_find_run.
 static void take_next(struct mspan *s, struct mspan_cursor *c, bool near)
 {
 	struct mspan_run run;
@@ -280,7 +280,8 @@ static void set_second(const struct mspan *s, uint32_t word)
 	atomic_u32_store_relaxed(&arena.pagewords[mspan_page(s) + 1], word);
 }
 
-// Class 35: 11 objects of 1408 bytes in two pages, and a tail.
+// sound_span returns a span without a fault, of class 35: 11 objects of 1408
+// bytes in two pages, and a tail.
 static struct mspan *sound_span(void)
 {
 	spanclass sc = spanclass_make(35, KIND_WORDS);
@@ -295,7 +296,8 @@ static struct mspan *sound_span(void)
 	return s;
 }
 
-// DAMAGE tests that what is done to a sound span s is found.
+// DAMAGE tests that mspan_check and rt_heap_verify find what is done to a sound
+// span s.
 #define DAMAGE(name, ...)                                                      \
 	TEST(name##_is_found)                                                  \
 	{                                                                      \
@@ -313,7 +315,7 @@ TEST(no_damage_is_found_in_a_sound_span)
 
 DAMAGE(a_span_of_no_use, s->use = MSPAN_FREE)
 DAMAGE(a_count_too_high, s->alloc_count++)
-// cached: so that only the bound can tell.
+// With cached set, only the check of the bound can find this.
 DAMAGE(a_count_over_the_bound, s->cached = 1, s->alloc_count = s->nelems + 1)
 DAMAGE(an_alloc_bit_too_many, put_bit(s, heap_line(), 0, true))
 DAMAGE(a_mark_bit_too_many, put_bit(s, heap_line() ^ 1, 0, true))
@@ -343,8 +345,8 @@ DAMAGE(a_pageword_of_another_kind,
 			      1)))
 
 // damage_shape makes a field unfit for a span of a class, or for a large one,
-// and returns what the check has to say.  It returns NULL if number i is past
-// the last.
+// and returns what the check must say.  It returns NULL if number i is past the
+// last.
 static const char *damage_shape(struct mspan *s, int i)
 {
 	const char *misfit = mspan_is_large(s)
@@ -417,7 +419,8 @@ static const char *damage_large(struct mspan *s, int i)
 
 enum { LARGE_SHAPES = 3 };
 
-// repaired restores a span, and the check has to agree with it.
+// repaired restores a span from a sound copy, and requires that the check finds
+// nothing.
 static void repaired(struct mspan *s, const struct mspan *sound)
 {
 	memcpy(s, sound, sizeof *s);
@@ -426,7 +429,7 @@ static void repaired(struct mspan *s, const struct mspan *sound)
 
 GROUP(shape);
 
-// A class that does not exist is no place to count at.
+// rt_heap_verify counts no objects in a span whose class does not exist.
 TEST(a_span_of_no_class_is_not_counted)
 {
 	struct mspan sound, *s;
@@ -446,7 +449,8 @@ TEST(a_span_of_no_class_is_not_counted)
 	ck_assert_uint_eq(verify_errors(), 0);
 }
 
-// damage_guarded does what can be wrong with a guarded object only.
+// damage_guarded does damage number i of those that only a guarded object can
+// have.
 static const char *damage_guarded(struct mspan *s, int i)
 {
 	static const char place[] = "guarded object is in the wrong place";
@@ -475,8 +479,8 @@ static const char *damage_guarded(struct mspan *s, int i)
 
 enum { GUARDED_SHAPES = 5 };
 
-// A heap that is asked about a damaged guarded object reports it, and does not
-// fault while it looks.
+// The checks report a damaged guarded object, and do not fault while they look
+// at it.
 TEST(a_guarded_span_of_the_wrong_shape_is_found, .n = GUARDED_SHAPES)
 {
 	struct mspan sound, *s;

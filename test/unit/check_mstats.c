@@ -17,7 +17,7 @@ static void (*const histories[])(void) = {
 
 // ---- identities: each after every history ----
 
-// moment runs a history and takes everything of one moment.
+// moment runs a history, then reads all statistics in one stop.
 static void moment(int history)
 {
 	histories[history]();
@@ -152,7 +152,8 @@ TEST(reading_twice_changes_nothing, .n = RT_ARRAY_LEN(histories))
 
 // ---- fields ----
 
-// rt_read_memstats itself clears what it is given.
+// read_stopped does not call rt_read_memstats, because that clears the struct
+// first.
 static void read_stopped(rt_memstats *m)
 {
 	struct text report;
@@ -326,7 +327,7 @@ TEST(every_attached_thread_has_a_cache)
 	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
 	read_into(&after);
 	ck_assert_uint_eq(after.mcache_inuse, mc);
-	// Some are kept for the next threads, until memory is needed.
+	// Some caches are kept for the next threads, until memory is released.
 	ck_assert_uint_eq(after.mcache_sys,
 			  (1 + MCACHE_KEPT) * sysmem_round(mc));
 	ck_assert_int_eq(rt_free_os_memory(), RT_OK);
@@ -501,7 +502,7 @@ TEST(live_lags_by_what_caches_hold)
 	// Pages are never late.
 	ck_assert_uint_eq(after.heap_inuse, 2 * PAGE);
 	check_sums(&after);
-	// Neither are large objects.
+	// Large objects are never late, either.
 	held[0] = rt_alloc(40000);
 	live_into(&after);
 	ck_assert_uint_eq(after.mallocs, before.mallocs + 1);
@@ -511,7 +512,7 @@ TEST(live_lags_by_what_caches_hold)
 	ck_assert_uint_eq(after.alloc, 40960 + 3 * 64 + 16);
 }
 
-// A mapping that ends between two loads of a live read leaves less than what
+// A mapping that ends between two loads of a live read leaves less mapped than
 // the read found in use before.
 TEST(live_in_use_is_never_more_than_mapped)
 {
@@ -553,7 +554,7 @@ static void *mutate(void *arg)
 	return NULL;
 }
 
-// grows tells whether no value that only grows has shrunk.
+// grows tells whether each value that can only grow is at least what it was.
 static bool grows(const rt_memstats *old, const rt_memstats *new)
 {
 	bool ok = old->mallocs <= new->mallocs && old->frees <= new->frees &&

@@ -90,8 +90,8 @@ static bool another_takes(void)
 	return got;
 }
 
-// A thread keeps the others out from its first line on, even when it has found
-// no more, until it says that it is done.
+// From its first line on, a thread keeps all others from taking lines, even
+// when it has found no more, until it calls notices_done.
 TEST(one_thread_at_a_time_takes_lines)
 {
 	add('a', 3);
@@ -108,7 +108,8 @@ TEST(one_thread_at_a_time_takes_lines)
 	ck_assert_uint_eq(notices_left(), 0);
 }
 
-// The child drops all lines.  The turn is still that of the thread that forks.
+// The child drops all lines.  A thread that forks in its turn to take lines
+// keeps the turn in the child.
 TEST(a_child_begins_without_lines, .n = 2)
 {
 	add('a', 2);
@@ -139,7 +140,7 @@ static void *take_and_wait(void *arg)
 	return NULL;
 }
 
-// The turn of a thread that the child lacks is over there.
+// The turn of a thread that the child lacks is over in the child.
 TEST(a_child_ends_the_turn_of_a_lost_thread)
 {
 	pthread_t thread;

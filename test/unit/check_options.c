@@ -8,7 +8,7 @@
 
 #include "runtime/os/options.h"
 
-// A value that no reader writes when it refuses.
+// A function that refuses a text leaves this value where it is.
 enum { UNTOUCHED = 77 };
 
 static struct options_text text(const char *s)
@@ -215,7 +215,7 @@ TEST(random_text_is_cut_not_overrun)
 	rng_init(&rng, "random_text_is_cut_not_overrun");
 	for (int round = 0; round < 100000; round++) {
 		size_t len = rng_below(&rng, 40);
-		char *s = malloc(len + 1); // exact, for the sanitizer
+		char *s = malloc(len + 1); // + 1, because len may be 0
 		struct options_text rest = {s, len};
 		struct options_item item;
 		const char *from = s;
@@ -246,7 +246,7 @@ TEST(random_text_is_cut_not_overrun)
 	ck_assert_uint_eq(bad, 0);
 }
 
-// What is printed is read back.
+// A number that is printed is read back as the same number.
 TEST(random_numbers_are_read_back)
 {
 	struct rng rng;

@@ -127,7 +127,7 @@ TEST(huge_page_advice_is_taken)
 		ck_assert_int_eq(error, EINVAL);
 }
 
-// A kernel may be too old for it.
+// A kernel may be too old to populate pages.
 TEST(populated_pages_are_resident)
 {
 	unsigned char resident[4];
@@ -338,7 +338,7 @@ TEST(address_limit_is_read)
 	ck_assert_int_eq(getrlimit(RLIMIT_AS, &limit), 0);
 	if (limit.rlim_cur == RLIM_INFINITY)
 		ck_assert_uint_eq(oscall_address_limit(), UINT64_MAX);
-	// This is less than no limit, and more than sanitizers map.
+	// The test sets a limit, but one above what sanitizers map.
 	limit.rlim_cur = base_min(limit.rlim_cur, UINT64_C(1) << 60);
 	ck_assert_int_eq(setrlimit(RLIMIT_AS, &limit), 0);
 	ck_assert_uint_eq(oscall_address_limit(), limit.rlim_cur);
@@ -377,8 +377,8 @@ TEST(holes_in_memory_are_found)
 	}
 }
 
-// "Not mapped" would be an answer, so a question that is refused with that
-// errno reports another one.
+// ENOMEM means that something is not mapped.  So a call that the system refuses
+// with ENOMEM reports another errno.
 TEST(a_refused_question_for_holes_is_no_answer)
 {
 	errno = 77;
@@ -423,7 +423,7 @@ TEST(what_cannot_be_read_is_found)
 	ck_assert_ptr_nonnull(p);
 	ck_assert_int_eq(oscall_uncommit(p + page, page), 0);
 	ck_assert_int_eq(oscall_unmap(p + 2 * page, page), 0);
-	memset(p, 0xff, page); // were this a set of signals, all
+	memset(p, 0xff, page); // as a set of signals it has all
 	pthread_sigmask(SIG_SETMASK, NULL, &before);
 	ck_assert(oscall_readable(p));
 	ck_assert(!oscall_readable(p + page));
@@ -452,7 +452,7 @@ TEST(the_first_thread_is_the_main_one)
 
 TEST(stack_bounds_hold_the_stack)
 {
-	size_t size = 4 << 20; // most of it beside large_local
+	size_t size = 4 << 20; // large_local takes little of it
 
 	ck_assert_int_eq(in_stack(0), 0);
 	ck_assert_ptr_null(
@@ -510,7 +510,8 @@ static void *read_slowly(void *arg)
 	return (void *)sum;
 }
 
-// More than a pipe holds, so that the writer has to wait for the reader.
+// The text is longer than a pipe holds, so the writer has to wait for the
+// reader.
 TEST(all_of_a_text_is_written)
 {
 	enum { LEN = 1 << 20 };
@@ -684,8 +685,8 @@ static char *gone; // a page that is not mapped
 
 static uintptr_t lo, hi;
 
-// REFUSAL tests that a refused call does not change errno; refused says that it
-// was refused.
+// REFUSAL tests that a refused call does not change errno; refused is true if
+// it was refused.
 #define REFUSAL(name, refused)                                                 \
 	TEST(name##_leaves_errno_alone)                                        \
 	{                                                                      \

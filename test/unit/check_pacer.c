@@ -147,7 +147,8 @@ static const char *misplaced(const struct pacer_rule *rule,
 }
 
 // Whatever the rule is, and whatever was found, the terms give the goal, which
-// is never below what lives.  Half of the goals follow the one before.
+// is never below what lives.  In half of the rounds, the goal before is the
+// result of the last round.
 TEST(any_goal_is_explained_and_in_range)
 {
 	const char *wrong = NULL;
@@ -236,7 +237,7 @@ TEST(sums_saturate)
 	ck_assert_uint_eq(goal(100, 0, UINT64_C(1) << 60), UINT64_C(1) << 61);
 }
 
-// What objects own outside the heap is live.
+// What objects own outside the heap counts as live.
 TEST(external_bytes_are_live)
 {
 	struct pacer_rule rule = {100, 4 * MIB, 0, 0, 0};
@@ -383,7 +384,7 @@ TEST(limit_leaves_what_is_beside_the_heap)
 							   300 * MIB, 0},
 				     0),
 			  1000 * MIB - 1000 * MIB / 100 * 3);
-	// What is over the limit now counts twice.
+	// The bytes by which memory is over the limit count twice.
 	ck_assert_uint_eq(
 	    limit_goal(1000 * MIB,
 		       (struct pacer_memory){1100 * MIB, 0, 1100 * MIB, 0}, 0),
@@ -407,8 +408,9 @@ TEST(limit_that_cannot_be_kept_is_what_lives)
 	    UINT64_MAX - UINT64_MAX / 100 * 3);
 }
 
-// The goal is the lower one.  It leaves 1 MiB at least, and what is external
-// does not count for the limit.
+// pacer_limited returns the lower of a goal and the goal of the limit.  The
+// goal of the limit leaves room for at least 1 MiB, and external bytes do not
+// count for it.
 TEST(limit_lowers_the_goal)
 {
 	struct pacer_rule rule = {100, 4 * MIB, 0, 200 * MIB, 0};
@@ -492,8 +494,9 @@ static void collected(uint64_t marked, uint64_t begin, uint64_t end)
 
 GROUP(limiter);
 
-// While the bucket is full, what is due only for the limit waits, 1 MiB at a
-// time, until the program has had as much CPU time.
+// While the bucket is full, a collection that is due only for the limit waits,
+// 1 MiB at a time, until the CPU time of the program has drained some of the
+// bucket.
 TEST(collections_for_the_limit_wait)
 {
 	begin_limited(100 * MIB, 0);
@@ -522,7 +525,8 @@ TEST(collections_for_the_goal_do_not_wait)
 	ck_assert(!pacer_put_off(400 * MIB, 10 * SECOND));
 }
 
-// What releasing pages takes counts as a collection's time, once.
+// The CPU time of releasing pages counts as that of a collection, and only
+// once.
 TEST(releasing_for_the_limit_fills_the_bucket)
 {
 	begin_limited(100 * MIB, 0);
@@ -541,7 +545,8 @@ TEST(releasing_for_the_limit_fills_the_bucket)
 	ck_assert(!pacer_limits(2 * SECOND));
 }
 
-// A thread found that a collection is due, and another changed the rule.
+// One thread finds that a collection is due.  Another changes the rule before
+// the first one puts the collection off.
 TEST(what_is_put_off_lowers_no_goal)
 {
 	begin_limited(100 * MIB, 0);

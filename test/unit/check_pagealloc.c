@@ -169,7 +169,7 @@ static void set_up(uint32_t nchunks, const struct range *alloc, size_t nalloc,
 	ck_assert_ptr_null(pagealloc_check(&pa));
 }
 
-// expect_pages wants exactly the pages of the ranges allocated.
+// expect_pages requires that exactly the pages of the ranges are allocated.
 static void expect_pages(const struct range *ranges, size_t n)
 {
 	unsigned wrong = 0;
@@ -470,7 +470,7 @@ TEST(ranges_longer_than_a_root_entry_are_found)
 	finish();
 }
 
-// Ranges across the borders of the entries of every level.
+// Ranges are found that cross a border between entries, at every level.
 TEST(ranges_across_every_border_are_found)
 {
 	static const uint32_t borders[] = {1, 8, 64, 512, 4096, 4160, 8191};
@@ -693,8 +693,8 @@ TEST(more_than_the_most_is_refused)
 
 // ---- our own bugs ----
 
-// begin_wrong takes the first 600 pages.  What follows must end with this
-// report.
+// begin_wrong takes the first 600 pages.  What the test does then must end with
+// this report.
 static void begin_wrong(const char *report)
 {
 	start(2, 1 << 16);
@@ -724,7 +724,8 @@ TEST(scavenging_used_pages_is_found_out, .exit = DEATH_EXPECTED)
 	pagealloc_set_scavenged(&pa, 599, 2);
 }
 
-// The last page of the heap and one behind it, the first behind it, none.
+// The ranges are the last page of the heap and one behind it, the first page
+// behind it, and no page.
 static const struct range outside[] = {
     {AT(2, 0) - 1, 2}, {AT(2, 0), 1}, {7, 0}};
 
@@ -759,7 +760,7 @@ TEST(a_block_that_was_not_taken_is_not_freed, .exit = DEATH_EXPECTED)
 	pagealloc_free_block(&pa, 640, 1, 0);
 }
 
-// Behind the back of its summary a chunk is full.
+// A chunk is made full without a change of its summary.
 TEST(a_chunk_without_its_free_pages_is_found_out, .exit = DEATH_EXPECTED)
 {
 	begin_wrong("rtheap: chunk=1\nrtheap: fatal: "
@@ -769,8 +770,8 @@ TEST(a_chunk_without_its_free_pages_is_found_out, .exit = DEATH_EXPECTED)
 	expect_alloc(1, NONE);
 }
 
-// Chunks are full behind the back of the summaries above, which know of free
-// pages that begin after the first page.
+// The leaves are made full without a change of the summaries above.  Those
+// still say that free pages begin after the first page.
 TEST(children_without_their_free_pages_are_found_out, .exit = DEATH_EXPECTED)
 {
 	pallocsum *leaves;

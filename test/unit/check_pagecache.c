@@ -170,7 +170,8 @@ static unsigned naive_scavenged(const struct pagecache *c, uint64_t page,
 	return n;
 }
 
-// What lies below a page and was released, page by page.
+// pagecache_scavenged counts the scavenged pages right below a page.  A walk
+// page by page counts the same.
 TEST(scavenged_pages_are_counted_downwards)
 {
 	struct rng r;
@@ -254,8 +255,8 @@ TEST(fill_takes_the_block_of_the_lowest_free_page,
 	finish();
 }
 
-// A flush restores what the fill took, scavenged pages as such, and the next
-// fill finds it again.
+// A flush frees what the fill took.  Scavenged pages stay scavenged, and the
+// next fill takes the same pages again.
 TEST(flush_restores_pages_and_scavenged_bits, .n = RT_ARRAY_LEN(fill_cases))
 {
 	const struct fill_case *c = &fill_cases[_i];
@@ -330,7 +331,8 @@ static void drain(struct pagecache *pc)
 		pagecache_alloc(pc, 1, &nscav);
 }
 
-// expect_fill fills an empty cache and drains it: all pages of a block.
+// expect_fill requires that an empty cache is filled from a block, and drains
+// it.
 static void expect_fill(struct pagecache *pc, uint32_t block)
 {
 	pagecache_fill(pc, &pa, 1);
@@ -374,8 +376,8 @@ TEST(what_was_filled_from_last_is_asked_first)
 	finish();
 }
 
-// A block whose memory was released is in no core's cache, so the lowest block
-// is taken.
+// A recent block whose memory was released is in no processor's cache.  So it
+// is not preferred, and the lowest block is taken.
 TEST(a_block_whose_memory_was_released_is_no_reason)
 {
 	start(1);
@@ -405,7 +407,8 @@ TEST(the_oldest_block_is_forgotten)
 	finish();
 }
 
-// Single pages that lie lower do not displace the range.
+// pagecache_keep keeps pages in a row, as many as were asked for, even if
+// single pages lie lower.
 TEST(what_is_kept_holds_the_range_that_was_asked_for)
 {
 	static const unsigned alone[] = {0, 2, 4, 6, 30};
@@ -609,7 +612,8 @@ static void take(struct world *w, struct rng *r)
 	w->wrong += nscav != expected;
 }
 
-// give frees a range of used pages, and has some of them scavenged.
+// give frees a range of used pages, and has every other such range scavenged,
+// at random.
 static void give(struct world *w, struct rng *r)
 {
 	uint64_t p = rng_below(r, NPAGES), n = 0;
@@ -627,7 +631,8 @@ static void give(struct world *w, struct rng *r)
 		pagealloc_set_scavenged(&pa, p, n);
 }
 
-// audit compares pages and scavenged bits of caches and heap with the test's.
+// audit compares how many pages of caches and heap are free, and scavenged,
+// with what the test knows.
 static void audit(struct world *w)
 {
 	uint64_t nfree = pagealloc_count_free(&pa);

@@ -5,7 +5,8 @@
 
 enum { NPAGES = RT_CHUNK_PAGES, ROUNDS = 20000 };
 
-// What a bitmap says, one byte a page: the naive counterpart of everything.
+// The bits of a bitmap, one byte a page.  Loops over these bytes are the naive
+// counterpart of everything.
 struct plain {
 	bool set[NPAGES];
 };
@@ -165,7 +166,8 @@ TEST(summary_tells_start_max_and_end, .n = RT_ARRAY_LEN(sum_cases))
 	ck_assert_uint_eq(pallocsum_end(s), c->sum.end);
 }
 
-// naive_sum summarizes n bytes, of which the set ones are allocated.
+// naive_sum summarizes n pages, one byte each, of which the set ones are
+// allocated.
 static pallocsum naive_sum(const bool *set, unsigned n)
 {
 	unsigned start = n, max = 0, length = 0;
@@ -194,7 +196,8 @@ TEST(random_summaries_agree_with_counting)
 	ck_assert_uint_eq(wrong, 0);
 }
 
-// Each range length at each place, alone in the bitmap.
+// The free ranges are all that can be alone in a bitmap, of each length at each
+// place.
 TEST(every_single_range_is_summarized)
 {
 	unsigned wrong = 0;
@@ -253,7 +256,8 @@ TEST(merged_summaries_agree_with_the_whole)
 	ck_assert_uint_eq(wrong, 0);
 }
 
-// Eight free children of 2^18 pages make the range that fits no field.
+// Eight free children of 2^18 pages make the longest range, which fits in no
+// field of a summary.
 TEST(merge_reaches_the_longest_range)
 {
 	enum { LOG = PALLOCSUM_LOG_MAX - 3 };
@@ -406,12 +410,12 @@ static const struct scav_case scav_cases[] = {
     {{{0, 0}}, {{0, 0}}, 99, 8, 8, 0, {88, 8}},
     {{{0, 0}}, {{0, 0}}, 6, 8, 8, 0, {0, 0}},
     {{{0, 0}}, {{0, 0}}, 0, 1, 8, 0, {0, 1}},
-    // A huge page is not broken if it is whole ...
+    // A huge page that is whole is not broken.
     {{{0, 0}}, {{0, 0}}, 511, 1, 8, 256, {256, 256}},
     {{{0, 0}}, {{0, 0}}, 300, 1, 50, 256, {0, 301}},
     {{{0, 0}}, {{0, 0}}, 255, 1, 1, 256, {0, 256}},
     {{{0, 0}}, {{0, 0}}, 511, 8, 264, 256, {0, 512}},
-    // ... and does not matter if it is not, or begins the range.
+    // A huge page that is not whole, or begins the range, does not matter.
     {{{256, 1}}, {{0, 0}}, 511, 1, 8, 256, {504, 8}},
     {{{511, 1}}, {{0, 0}}, 511, 1, 8, 256, {503, 8}},
     {{{0, 0}}, {{10, 1}}, 300, 1, 50, 256, {251, 50}},

@@ -30,8 +30,8 @@ static uint64_t pause_end(uint64_t n)
 	return ~n;
 }
 
-// pause_total is the sum of pause_ns over numbers [0, n).  It stays so, modulo
-// 2^64, when n wraps.
+// pause_total is the sum of pause_ns over numbers [0, n).  This stays true,
+// modulo 2^64, when n wraps.
 static uint64_t pause_total(uint64_t n)
 {
 	return n * n;
@@ -169,7 +169,7 @@ static void write_bursts(void)
 
 TEST(copies_beside_a_writer_are_of_one_moment)
 {
-	// One copy may be the first to show two bursts, hardly more.
+	// A copy may be the first that shows two bursts, but hardly more.
 	ck_assert_uint_ge(readers_run(read_copy, write_bursts),
 			  PAUSES / BURST / 4);
 	for (unsigned i = 0; i < READERS; i++)

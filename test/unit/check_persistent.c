@@ -216,7 +216,7 @@ TEST(fini_unmaps_all_and_begins_anew)
 	ck_assert_uint_eq(fault_count(OSCALL_UNMAP), 3);
 }
 
-// What was usable before the end lengthens no step after it.
+// What was usable before persistent_fini makes no step after it longer.
 TEST(after_fini_steps_begin_anew)
 {
 	while (in_stat() < 16 * PERSISTENT_STEP_MIN)
@@ -227,7 +227,7 @@ TEST(after_fini_steps_begin_anew)
 	ck_assert_uint_eq(in_ready(), before + PERSISTENT_STEP_MIN);
 }
 
-// fill takes memory of all sizes and writes its number into every byte.
+// fill takes memory of all sizes and writes the number of its thread into it.
 static void *fill(void *arg)
 {
 	static unsigned char *blocks[THREADS][ALLOCS];

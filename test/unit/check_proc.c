@@ -65,8 +65,9 @@ static void crowd_leave(void)
 
 GROUP(proc, .setup = heap_begin, .timeout = 60);
 
-// Ids are dense, and a record serves the next thread.  Six at a time never need
-// more than six records beside the main thread's.
+// Ids have no gaps, and the record of a thread that is gone serves another.
+// Six threads at a time need six records beside the main thread's, however
+// often they come.
 TEST(records_are_numbered_and_used_again)
 {
 	for (int round = 0; round < 5; round++) {
@@ -83,7 +84,7 @@ TEST(records_are_numbered_and_used_again)
 	ck_assert_uint_eq(procs.made, THREADS + 1);
 }
 
-// A detached thread frees its cache; the record stays, in no state.
+// A detached thread frees its cache; its record stays, and is free.
 TEST(detaching_leaves_nothing_but_the_record)
 {
 	uint64_t inuse = gauge_load(&gauges.mcache_inuse);
@@ -272,7 +273,8 @@ TEST(a_refused_end_disturbs_no_thread)
 
 // ---- errno ----
 
-// The errno of a call of the host, which it reads when the thread runs again.
+// The errno that a call of the host has left.  The host reads it when the
+// thread runs again.
 enum { OF_THE_HOST = 4711 };
 
 static atomic_u32 stopped, started;
@@ -514,8 +516,8 @@ static void *make_object(void *arg)
 	return arg;
 }
 
-// alive tells whether the object still is what it was made as.  Its memory may
-// be part of another object by now.
+// alive tells whether the object is still the one that was made.  Its memory
+// may be part of another object by now.
 RT_NOINLINE
 static bool alive(void)
 {
@@ -608,7 +610,7 @@ static void poll_meanwhile(void)
 		rt_safepoint();
 }
 
-// Returns when the other thread waits for this one to stop.
+// want_a_stop returns when the other thread waits for this one to stop.
 static void want_a_stop(void)
 {
 	atomic_u32_add_release(&hold.wanted, 1);
@@ -622,7 +624,8 @@ static void collect_here(void)
 		ck_abort();
 }
 
-// An allocation that finds a collection due.
+// allocate_until_collected allocates until an allocation has found a collection
+// due.
 static void allocate_until_collected(void)
 {
 	rt_memstats m;
@@ -636,7 +639,7 @@ static void allocate_until_collected(void)
 	} while (m.num_gc == 0);
 }
 
-// Allocations while another thread collects.
+// allocate_meanwhile allocates while another thread collects.
 static void allocate_meanwhile(void)
 {
 	atomic_u32_add_release(&hold.wanted, 1);
@@ -644,8 +647,8 @@ static void allocate_meanwhile(void)
 		rt_alloc_noscan(48);
 }
 
-// The other thread's collection comes first; this one waits for its turn to
-// stop the world.
+// The collection of the other thread comes first.  This thread waits for its
+// turn to stop the world.
 static void stop_behind_a_collection(void)
 {
 	atomic_u32_add_release(&hold.wanted, 1);
@@ -705,7 +708,8 @@ TEST(an_object_held_in_one_place_lives, .n = HOLDS)
 	hold_end();
 }
 
-// The same without the pointer, or the test above would show nothing.
+// Without the pointer the object dies.  Otherwise the test above would show
+// nothing.
 TEST(an_object_held_nowhere_dies, .n = HOLDS)
 {
 	hold_begin();
@@ -802,9 +806,9 @@ static void collect_away(void)
 	own.attach = rt_gc();
 }
 
-// A thread that runs on another stack than it attached with.  The main thread's
-// stack may become longer than it is now.  That part holds nothing, and where
-// it ends without a limit, reading it is a fault.
+// The main thread collects on another stack than it attached with.  The stack
+// that it attached with may still grow, here without a limit.  The part that is
+// not mapped yet holds nothing, and reading it would fault.
 //
 // The sanitizers would have to be told of every change of stacks.
 TEST(a_stack_that_is_left_is_scanned_as_far_as_it_is_mapped,

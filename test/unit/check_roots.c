@@ -53,7 +53,7 @@ TEST(ten_thousand_ranges_are_roots)
 	for (unsigned i = 0; i < MANY; i++)
 		alive += rt_base(slot[i]) == slot[i];
 	ck_assert_uint_eq(alive, MANY);
-	// If every other one is removed, its object goes with it.
+	// If every other range is removed, the objects of those ranges die.
 	for (unsigned i = 0; i < MANY; i += 2)
 		ck_assert_int_eq(take(&slot[i], 1), RT_OK);
 	ck_assert_uint_eq(heap_live_after_gc(), MANY / 2);
@@ -286,7 +286,8 @@ static void references_alone_keep(int kind, size_t n)
 
 GROUP(heaps, .timeout = 60);
 
-// With Go's classes and without, guarded objects and not.
+// This holds with Go's classes and without, and with guarded objects and
+// without.
 TEST(exact_ranges_hold_references_alone, .n = 4)
 {
 	static const size_t size[] = {24, 32, 96, 1000, 5000, 40000, 300000};
@@ -302,7 +303,7 @@ TEST(exact_ranges_hold_references_alone, .n = 4)
 
 GROUP(ranges);
 
-// Several small requests share 16 bytes: each of them is a reference.
+// Several small requests share 16 bytes.  The address of each is a reference.
 TEST(exact_ranges_hold_small_requests)
 {
 	add(slot, 1);
@@ -318,8 +319,8 @@ TEST(exact_ranges_hold_small_requests)
 	}
 }
 
-// A range that was added with both flags holds words as long as it is added
-// with that flag.
+// A range that was added once with each flag holds words until it has been
+// removed twice.
 TEST(a_range_with_both_flags_holds_words)
 {
 	uintptr_t p;
@@ -427,8 +428,8 @@ TEST(removing_without_a_heap_is_refused)
 	ck_assert_int_eq(take(slot, 4), RT_ESTATE);
 }
 
-// The ranges of threads that attach and go are removed by threads that never
-// attach, while collections pass.
+// The ranges of an attached thread are removed by a thread that never attaches,
+// while collections pass.
 static atomic_u32 handed; // ranges added so far
 enum { HANDED = 2000 / HEAP_CUT };
 
@@ -511,8 +512,8 @@ TEST(threads_change_the_table_at_once)
 	}
 	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
 	ck_assert_uint_eq(atomic_u64_load_relaxed(&lost), 0);
-	// Of a hundred additions the last fifty were removed again; the others
-	// are there once a round.
+	// Of each hundred additions the last fifty were removed again.  The
+	// other fifty ranges were added again in each following hundred.
 	ck_assert_uint_eq(roots_ranges(), THREADS * 50);
 	ck_assert_uint_eq(heap_live_after_gc(), THREADS * 50);
 	for (unsigned i = 0; i < THREADS * (ROUNDS / 100) * 50; i++)

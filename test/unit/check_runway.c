@@ -1,4 +1,4 @@
-// The trigger and the assists of marking beside the threads.
+// The trigger and the assists of a marking that runs beside the threads.
 //
 // Go: TestGcPacer (mgcpacer_test.go).  The cases and their bounds are the same.
 #include "test/harness/suite.h"
@@ -21,7 +21,7 @@ enum {
 	SWEEP_DISTANCE = 1 << 20,
 };
 
-// Numbers that change from cycle to cycle, n from 0.
+// A stream returns its number for cycle n, from 0 on.
 typedef double stream(unsigned n);
 
 struct scenario {
@@ -29,7 +29,7 @@ struct scenario {
 	stream *alloc;	// KiB a processor allocates in a ms
 	stream *scan;	// KiB a processor marks in a ms
 	stream *growth; // factor of what lives, from one cycle to the next
-	stream *frac;	// part of it that has to be scanned
+	stream *frac;	// scanned part of what lives
 	stream *stacks; // bytes
 	uint64_t globals;
 	uint64_t limit; // 0: none
@@ -38,7 +38,7 @@ struct scenario {
 	void (*check)(unsigned n);
 };
 
-// What one cycle was.  The first is cycle 1.
+// The results of all cycles.  The first is cycle 1.
 static struct result {
 	uint64_t marked, trigger, peak, goal;
 	double use; // of the processors, by marking
@@ -490,7 +490,7 @@ static struct runway begun(struct runway_heap *h)
 
 GROUP(assists);
 
-// A vector of a page without pointers and 64 words of a graph cost the same.
+// 4096 bytes of a vector without pointers cost the same as 64 words of a graph.
 TEST(work_is_words_and_lines)
 {
 	ck_assert_uint_eq(runway_work(0, 0), 0);
@@ -562,7 +562,8 @@ TEST(a_goal_below_the_trigger_leaves_64_kib)
 	ck_assert_uint_eq(runway_goal(&r, &h), 110 * MIB);
 }
 
-// What the background did in advance comes first; a thread does the rest.
+// Work that the background did in advance pays for a debt first.  A thread does
+// the rest of the debt.
 TEST(credit_is_taken_before_a_thread_works)
 {
 	struct runway_heap h = usual;
@@ -579,7 +580,7 @@ TEST(credit_is_taken_before_a_thread_works)
 	ck_assert_uint_eq(debt.work, 1000);
 }
 
-// The most of five markings counts.
+// The highest cost of the last five markings counts.
 TEST(the_worst_of_the_last_markings_is_expected)
 {
 	struct runway r;
@@ -593,8 +594,8 @@ TEST(the_worst_of_the_last_markings_is_expected)
 		ck_assert(r.cons_mark == (i < 5 ? 1 : 0.2));
 		ck_assert(r.triggered == RUNWAY_IDLE);
 	}
-	// Assists mark as well.  If half of the time goes to marking, a byte of
-	// it costs three times as much time.
+	// Assists mark as well.  If half of the time goes to marking, marking a
+	// byte costs three times as much time.
 	r.triggered = 0;
 	runway_end(&r, &h, &(struct runway_times){1000, 250, 0});
 	ck_assert(r.cons_mark == 3);

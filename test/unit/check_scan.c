@@ -42,7 +42,7 @@ static uintptr_t word_near(struct rng *r)
 	}
 }
 
-// expected collects what block[from, to) has to push.
+// expected collects the words that a scan of block[from, to) must push.
 static size_t expected(size_t from, size_t to, uintptr_t *out)
 {
 	size_t n = 0;

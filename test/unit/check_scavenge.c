@@ -20,7 +20,7 @@ enum { CHUNKS = 4, PAGES = CHUNKS * RT_CHUNK_PAGES, HUGE_BYTES = 2 << 20 };
 
 static uint64_t phys; // pages of the heap in a physical page, at least 1
 
-// span_at returns the span of one page, or NULL for a free one.
+// span_at[page] is the span of one page, or NULL if the page is free.
 static struct mspan *span_at[PAGES];
 
 // begin makes a heap of four chunks without a collector.  All pages are handed
@@ -119,7 +119,7 @@ static bool can_be_released(unsigned page)
 	return true;
 }
 
-// release_one makes one call and checks the range that it took.
+// release_one calls scavenge_once and checks the range that was released.
 static uint64_t release_one(uint64_t max, bool force)
 {
 	static bool before[PAGES];
@@ -214,7 +214,7 @@ TEST(a_broken_huge_page_is_released_by_the_piece, .n = RT_ARRAY_LEN(page_sizes))
 	expect_contents();
 }
 
-// A big enough wish takes a whole chunk at once and no more.
+// A request that is large enough releases a whole chunk at once, and no more.
 TEST(a_range_stays_in_its_chunk, .n = RT_ARRAY_LEN(page_sizes))
 {
 	begin(_i);
@@ -227,8 +227,8 @@ TEST(a_range_stays_in_its_chunk, .n = RT_ARRAY_LEN(page_sizes))
 			  (uint64_t)PAGES << RT_PAGE_SHIFT);
 }
 
-// Unforced, a chunk releases nothing while it is nearly full, nor before the
-// cycle in which it was freed has ended.
+// Unless forced, a release takes no pages of a chunk that is nearly full, and
+// no pages that were freed in the same cycle.
 TEST(nearly_full_chunks_are_left_alone_unless_forced,
      .n = RT_ARRAY_LEN(page_sizes))
 {
@@ -254,7 +254,8 @@ TEST(released_pages_come_back_zero_and_need_no_clearing,
 	free_pages(0, 64);
 	while (release_one(RT_CHUNK_SIZE, true) != 0)
 		;
-	// All scavenged; half; none.
+	// All pages of the first span are scavenged, some of the second, none
+	// of the third.
 	s = mheap_alloc_large(NULL, NULL, KIND_NOSCAN, 32 << RT_PAGE_SHIFT);
 	ck_assert_uint_eq(s->base, arena.base);
 	ck_assert_uint_eq(s->needzero, 0);
@@ -291,7 +292,7 @@ TEST(a_refused_release_changes_nothing_and_ends, .n = RT_ARRAY_LEN(page_sizes))
 	ck_assert_mem_eq(&gauges, &gauges_before, sizeof gauges);
 	for (unsigned page = 0; page < 256; page++)
 		ck_assert(page_reads(page, 0x5c));
-	// Later it works, and everything is found again.
+	// Later the release succeeds, and finds every free page.
 	fault_fail(OSCALL_RELEASE, 1, 0, 0);
 	while (release_one(1 << 20, true) != 0)
 		;
@@ -299,8 +300,8 @@ TEST(a_refused_release_changes_nothing_and_ends, .n = RT_ARRAY_LEN(page_sizes))
 	expect_contents();
 }
 
-// pass_all releases what a pass finds, of four empty chunks, when the first
-// nrefused calls are refused.
+// pass_all makes a pass over the heap and returns the bytes released.  The
+// system refuses the first nrefused releases.
 static uint64_t pass_all(uint64_t nrefused)
 {
 	struct scavenge_pass pass = scavenge_begin(true);
@@ -313,8 +314,8 @@ static uint64_t pass_all(uint64_t nrefused)
 	return sum;
 }
 
-// Memory that the host has locked keeps its chunk from being released, and no
-// other chunk.
+// If the system refuses to release a chunk, as it does where the host has
+// locked memory, other chunks are still released.
 TEST(what_is_refused_does_not_keep_the_rest, .n = RT_ARRAY_LEN(page_sizes))
 {
 	begin(_i);
@@ -391,7 +392,8 @@ static void expect_tables(bool kept)
 
 		ck_assert_uint_eq(lines_resident(chunk),
 				  is_kept ? LINES_BYTES / page : 0);
-		// Not whole pages where those are large.
+		// Where pages are large, this part of the table is less than a
+		// page.
 		if (base_max(page, sysmem_page_size()) <= SPANS_BYTES)
 			ck_assert_uint_eq(spans_resident(chunk),
 					  is_kept ? SPANS_BYTES / page : 0);
@@ -452,8 +454,9 @@ TEST(so_are_the_tables_of_free_chunks, .n = RT_ARRAY_LEN(page_sizes))
 }
 
 // is_left tells whether a whole physical page is free and has memory behind it.
-// One that is released in part, and was in use in part since, is left as it is
-// (as in Go): its scavenged part would be counted twice.
+// A physical page that was released in part, with another part in use since, is
+// left as it is (as in Go).  Otherwise its scavenged part would be counted
+// twice.
 static bool is_left(unsigned page)
 {
 	unsigned lo = (unsigned)base_align_down(page, phys);
@@ -464,8 +467,8 @@ static bool is_left(unsigned page)
 	return can_be_released(page);
 }
 
-// Random frees, releases and reuse.  When forced passes have come to their end,
-// what is left is parts of physical pages.
+// Random frees, releases and reuse.  When forced passes find nothing more, only
+// parts of physical pages are left.
 TEST(random_work_adds_up_and_forced_leaves_no_whole_page,
      .n = RT_ARRAY_LEN(page_sizes))
 {
@@ -531,8 +534,8 @@ static void release_at_random(struct rng *r)
 	ck_assert_uint_lt(lowest_scavenged(), PAGES);
 }
 
-// Each step takes the lowest pages, and when nothing is left everything free
-// has memory.  Pages in use keep their contents.
+// Each step brings in the lowest pages.  In the end all free pages have memory.
+// Pages in use keep their contents.
 TEST(what_was_released_is_brought_in_from_below, .n = RT_ARRAY_LEN(page_sizes))
 {
 	struct populate_pass pass;
@@ -563,7 +566,8 @@ TEST(what_was_released_is_brought_in_from_below, .n = RT_ARRAY_LEN(page_sizes))
 	expect_contents();
 }
 
-// What the system refuses is scavenged as before, and it is not asked again.
+// Pages that the system refuses to bring in stay scavenged, and the system is
+// not asked again.
 TEST(what_is_not_brought_in_stays_released)
 {
 	struct populate_pass pass;
@@ -583,7 +587,8 @@ TEST(what_is_not_brought_in_stays_released)
 	expect_contents();
 }
 
-// A call looks at so many chunks and no more.
+// A pass begins at the chunk of that page.  If no page is free, it begins
+// behind the last chunk.
 TEST(a_pass_begins_at_the_lowest_free_page)
 {
 	begin(0);

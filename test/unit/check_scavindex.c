@@ -12,7 +12,8 @@ enum { MAX_CHUNKS = 4096, FULL = RT_CHUNK_PAGES };
 
 static struct scavindex idx;
 
-// Indexes begin with all chunks in use, as after a heap has filled up.
+// start makes an index in which all chunks are in use, as after a heap has
+// filled up.
 static void start(uint32_t nchunks)
 {
 	sysmem_init();
@@ -32,7 +33,7 @@ static void finish(void)
 	ck_assert_uint_eq(gauge_load(&gauges.mapped_ready), 0);
 }
 
-// expect_chunk looks for a chunk, which has to be c, and empties it.
+// expect_chunk searches for a chunk, which must be c, and empties it.
 static void expect_chunk(bool force, uint32_t c)
 {
 	ck_assert_uint_eq(scavindex_find(&idx, SCAVINDEX_NONE, force), c);
@@ -108,7 +109,8 @@ TEST(forced_search_finds_freed_chunks_highest_first,
 	finish();
 }
 
-// Pages freed in a cycle are the background's only when the next cycle begins.
+// The background search finds pages freed in a cycle only after the next cycle
+// has begun.
 TEST(background_search_waits_for_the_next_cycle, .n = RT_ARRAY_LEN(mark_cases))
 {
 	const struct mark_case *c = &mark_cases[_i];
@@ -189,8 +191,8 @@ TEST(dense_chunks_are_left_to_the_forced_search)
 	finish();
 }
 
-// A chunk that was dense when the cycle began is spared for this cycle, even
-// if it no longer is; one that becomes dense is spared at once.
+// A chunk that was dense when the cycle began is spared for this cycle, even if
+// it is no longer dense.  A chunk that becomes dense is spared at once.
 TEST(density_of_the_last_cycle_counts_too)
 {
 	start(8);
@@ -208,7 +210,8 @@ TEST(density_of_the_last_cycle_counts_too)
 	finish();
 }
 
-// A chunk that fills up has nothing left, even if the index is not told.
+// A chunk that fills up is not eligible, even without a call of
+// scavindex_empty.
 TEST(full_chunk_is_not_eligible)
 {
 	start(2);

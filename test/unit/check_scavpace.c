@@ -64,7 +64,7 @@ static bool run_batch(void)
 	return done != 0;
 }
 
-// wake lets it work and sleep until it parks.
+// wake makes the scavenger work and sleep until it parks.
 static void wake(void)
 {
 	while (run_batch()) {
@@ -95,7 +95,7 @@ TEST(it_does_all_the_work_in_a_hundredth_of_the_time)
 	sim.available = total;
 	wake();
 	must_be(total);
-	// Nothing to do: it parks again at once.
+	// With nothing to do, it parks again at once.
 	wake();
 	must_be(total);
 	ck_assert_uint_eq(sim.parked, 2);
@@ -161,7 +161,7 @@ TEST(longer_sleeps_are_made_up_for)
 	ck_assert_msg(share > 0.005, "%f", share);
 }
 
-// Beyond a bound nothing is saved up: windup.
+// The integral does not wind up while the output is at a bound.
 TEST(a_long_time_at_a_bound_is_soon_forgotten)
 {
 	struct picontroller *c = &sim.pace.controller;
@@ -173,7 +173,7 @@ TEST(a_long_time_at_a_bound_is_soon_forgotten)
 		must(picontroller_next(c, 0.01, 1e7, &out));
 	ck_assert_double_eq(out, c->most);
 	ck_assert_double_lt(c->integral, 1.1 * c->most);
-	// All the time: it must be back before long.
+	// Now it works all the time, and the output must fall before long.
 	for (; out > 1 && n < 100000; n++)
 		must(picontroller_next(c, -0.99, 1e7, &out));
 	ck_assert_uint_lt(n, 2000);
@@ -201,7 +201,7 @@ TEST(after_a_failure_the_first_ratio_counts_for_5_s)
 	ck_assert_double_eq(sim.pace.ratio, SCAVPACE_FIRST_RATIO);
 	scavpace_slept(&sim.pace, 5, &sim.target);
 	ck_assert_uint_eq(sim.pace.cooldown, 0);
-	// Now it is asked again.
+	// Now the controller is asked again.
 	sim.pace.worked = 1000;
 	scavpace_slept(&sim.pace, 1000000, &sim.target);
 	ck_assert_double_gt(sim.pace.ratio, SCAVPACE_FIRST_RATIO);
@@ -227,7 +227,7 @@ static void must_be_bounded(const struct picontroller *c, double out)
 	must(isfinite(c->integral));
 }
 
-// FuzzPIController.
+// As Go's FuzzPIController.
 TEST(random_numbers_never_leave_the_bounds)
 {
 	struct rng rng;
@@ -273,7 +273,7 @@ TEST(no_work_makes_a_sleep_without_end)
 		random_batch(&rng, 40, 60);
 }
 
-// Periods of up to half a second: what is saved up stays near the bounds.
+// With periods of up to half a second the integral stays near the bounds.
 TEST(random_work_saves_nothing_up)
 {
 	struct rng rng;

@@ -120,7 +120,7 @@ TEST(table_is_that_of_go)
 			  SIZECLASS_MAX_SIZE);
 }
 
-// At most an eighth of a span is left over at its end.  The loss in all, with
+// At most an eighth of a span is left over at its end.  The whole loss, with
 // objects of the least size that takes the class, is as in Go.
 TEST(waste_is_bounded)
 {
@@ -136,12 +136,13 @@ TEST(waste_is_bounded)
 		ck_assert_uint_le(tail, span / 8);
 		ck_assert_uint_eq((worst * 10000 + span / 2) / span,
 				  expected[c].waste);
-		if (s->size > 16) // as small ones double
+		if (s->size > 16) // up to 16, sizes double
 			ck_assert_uint_lt(worst, span / 3);
 	}
 }
 
-// Every object of a class has this alignment, and some object has no greater.
+// Every object of a class has this alignment, and some object has no greater
+// one.
 TEST(alignment_is_as_listed)
 {
 	for (unsigned c = 1; c < SIZECLASS_COUNT; c++) {
@@ -166,8 +167,8 @@ TEST(class_is_the_first_that_fits)
 	ck_assert_uint_eq(c, SIZECLASS_COUNT - 1);
 }
 
-// The first class that fits and is a multiple of 16: of all classes, only those
-// of 8 and 24 bytes are not.
+// sizeclass_of16 returns the first class that fits and is a multiple of 16.
+// Only the classes of 8 and 24 bytes are no multiples.
 TEST(class16_is_the_first_aligned_that_fits)
 {
 	unsigned wrong = 0, c = 2;
@@ -184,7 +185,8 @@ TEST(class16_is_the_first_aligned_that_fits)
 	ck_assert_uint_eq(sizeclass_of16(24), 4);
 }
 
-// Every entry of both tables, even those that sizeclass_of does not read.
+// Every entry of both tables is right, even those that sizeclass_of does not
+// read.
 TEST(lookup_tables_agree)
 {
 	for (unsigned i = 0; i < sizeof(sizeclass_of8); i++)

@@ -1,4 +1,4 @@
-// Blocks of one size, whose memory is released.
+// Blocks of one size, whose memory is released when they are freed.
 #include <errno.h>
 #include <string.h>
 

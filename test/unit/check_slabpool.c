@@ -34,7 +34,8 @@ static void teardown(void)
 	ck_assert_uint_eq(gauge_load(&gauges.mappings), 0);
 }
 
-// expect_blocks compares what owners have, and what the system has given.
+// expect_blocks compares how many blocks have owners, and how many are kept,
+// with statistics and pool.
 static void expect_blocks(unsigned owned, unsigned kept)
 {
 	ck_assert_uint_eq(gauge_load(&gauges.mcache_inuse), owned * BLOCK);

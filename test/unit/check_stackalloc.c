@@ -126,8 +126,7 @@ static struct {
 	unsigned order[MOST];
 } out;
 
-// spans_out returns the number of bytes of different spans that hold a stack
-// that is handed out.
+// spans_out returns the sum of the sizes of all spans that hold a stack of out.
 static uint64_t spans_out(void)
 {
 	uint64_t bytes = 0;
@@ -294,7 +293,7 @@ TEST(what_is_no_stack_is_refused)
 	ck_assert_uint_eq(in_stacks(), 0);
 }
 
-// While the P keeps the stack, and after a flush.
+// The second free comes while the P keeps the stack, and then after a flush.
 TEST(a_second_free_is_refused, .n = 6)
 {
 	size_t n = (size_t)STACKALLOC_MIN << _i;
@@ -340,7 +339,7 @@ TEST(the_last_stacks_of_the_range_are_handed_out, .n = MCACHE_STACK_ORDERS)
 	char *v;
 
 	boot();
-	// Leave 8 pages less than would make whole spans.
+	// Leave the pages of 25 spans, and two more.
 	ck_assert_ptr_nonnull(mheap_alloc_manual(
 	    self, RT_ARENA_SIZE / RT_PAGE_SIZE - 25 * 4 - 2, MSPAN_WORK));
 	while ((v = stackalloc(mc, self, n)) != NULL) {

@@ -43,7 +43,7 @@ static void *act(void *arg)
 	a->wait(a);
 	a->result = a->op();
 	atomic_u32_store_release(&a->at, NEXT);
-	rt_blocking_enter(); // refused to the stopper, which waits stopping
+	rt_blocking_enter(); // refused to a stopper, which waits in its stop
 	await_at_least(&a->want, GONE);
 	return NULL;
 }
@@ -74,7 +74,7 @@ static void actor_begin(struct actor *a, void (*wait)(struct actor *),
 	await_at_least(&a->at, READY);
 }
 
-// An actor that begins without a P.
+// newcomer_begin starts an actor without a P.
 static void newcomer_begin(struct actor *a, int (*op)(void))
 {
 	a->wait = without_polls;
@@ -166,7 +166,8 @@ enum {
 
 GROUP(waits, .setup = heap_begin, .timeout = 60);
 
-// Whatever stops the world, and wherever the running thread is stopped.
+// This holds whatever call stops the world, and in whatever call the running
+// thread is stopped.
 TEST(a_stop_waits_for_a_running_thread, .n = STOPPINGS * STANDINGS)
 {
 	static struct actor runner, stopper;
@@ -196,7 +197,8 @@ static uint8_t pending(const struct actor *a)
 	return __atomic_load_n(&t->pending, __ATOMIC_RELAXED);
 }
 
-// The byte that inline code may test says the same as the P's state.
+// The byte that inline code may test is set as long as the state of the P asks
+// for a stop.
 TEST(pending_is_raised_as_long_as_a_stop_is_wanted)
 {
 	static struct actor runner, stopper;
@@ -264,7 +266,7 @@ TEST(attaching_waits_for_the_end_of_a_stop)
 	ck_assert_int_eq(rt_read_memstats(&before), RT_OK);
 	actor_tell(&newcomer);
 	ck_assert(stays(&newcomer.at, READY));
-	// Nothing is mapped or counted before the gate.
+	// Before it has passed the gate, the thread maps and counts nothing.
 	ck_assert_int_eq(rt_read_memstats(&after), RT_OK);
 	ck_assert_uint_eq(after.sys, before.sys);
 	ck_assert_uint_eq(after.mcache_inuse, before.mcache_inuse);
@@ -438,8 +440,8 @@ static void await_sleepers(uint64_t n)
 		oscall_yield();
 }
 
-// The first waits for the runner, the others for the first.  Each is asleep
-// before the next one comes.
+// The first stopper waits for the runner, and the others wait for the first
+// stopper.  Each is asleep before the next one comes.
 TEST(stops_are_taken_in_order_of_request, .n = STOPPERS)
 {
 	static struct actor runner, stoppers[STOPPERS];
@@ -490,7 +492,8 @@ static void read_everything(uint64_t nobjects)
 
 	ck_assert_int_eq(rt_read_memstats(&exact), RT_OK);
 	ck_assert_int_eq(rt_read_memstats_live(&live), RT_OK);
-	// Nothing moves and nothing is uncounted: both are the same.
+	// In a stop nothing changes and everything is counted, so both readings
+	// are the same.
 	ck_assert_mem_eq(&exact, &live, sizeof exact);
 	ck_assert_uint_eq(exact.heap_objects, nobjects);
 	must(rt_read_gcstats(words, RT_GCSTATS_WORDS, &used));
@@ -568,7 +571,8 @@ TEST(no_other_thread_starts_the_world)
 
 enum { MUTATORS = 4, EXCLUSIVE_STOPS = 300 };
 
-// Plain words: only the stop orders mutators and stopper.
+// The counters are plain words, so only stops order what mutators and stoppers
+// do with them.
 static struct {
 	struct {
 		RT_CACHE_ALIGNED uint64_t n;
@@ -578,8 +582,8 @@ static struct {
 	uint64_t stops;	  // inside stops only
 } plain;
 
-// Reaches every state while it counts: running, at a poll, in a region,
-// without a P.
+// count_plainly passes through every state while it counts: running, at a poll,
+// in a region, without a P.
 static void *count_plainly(void *arg)
 {
 	uint64_t *n = arg;
@@ -665,7 +669,7 @@ static void check_sums(const rt_stop_times *t)
 	ck_assert_uint_le(t->stopping_cpu_ns, t->nthreads * t->stopping_ns);
 }
 
-// A thread that stops late: when all others are stopped, and then some.
+// The thread stops late: LATE_NS after all others have stopped.
 static void late(struct actor *a)
 {
 	uint64_t end;
@@ -678,7 +682,7 @@ static void late(struct actor *a)
 		oscall_yield();
 }
 
-// The thread stops at once where a poll finds the stop.
+// The thread stops at once, at its next poll.
 static void polling(struct actor *a)
 {
 	while (atomic_u32_load_acquire(&a->want) < NEXT)
@@ -739,7 +743,7 @@ TEST(a_blocked_thread_waits_for_no_stop)
 	ck_assert_int_eq(stop(), RT_OK);
 	ck_assert_int_eq(rt_start_the_world(&t), RT_OK);
 	ck_assert_uint_ge(t.stopping_ns, LATE_NS);
-	// Main alone; a second waiter would double it.
+	// Only main waits.  A second waiter would double the sum.
 	ck_assert_uint_le(t.stopping_cpu_ns, t.stopping_ns + t.stopping_ns / 2);
 	for (int i = 0; i < 4; i++)
 		actor_end(&sleepers[i]);

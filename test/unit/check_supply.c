@@ -17,7 +17,7 @@ enum {
 
 static void *kept[KEPT];
 static pthread_t threads[MOST_THREADS];
-static atomic_u32 failed; // answers that should have been others
+static atomic_u32 failed; // wrong answers
 static atomic_u32 ready, stop;
 
 static void start(int percent)
@@ -94,7 +94,7 @@ static void *make_garbage(void *arg)
 GROUP(supply, .timeout = 60);
 
 // A third of the heap is garbage at any time, and no thread holds more than a
-// few hundred KiB: no NULL would be true.
+// few hundred KiB.  So no allocation may return NULL.
 TEST(garbage_beside_others_is_never_refused, .n = RT_ARRAY_LEN(nthreads))
 {
 	running = nthreads[_i];
@@ -125,10 +125,11 @@ static void *eat(void *arg)
 	return arg;
 }
 
-// An object that fits only after a collection, beside threads that use up what
-// the collection has freed.  Of the 14 MiB that do not live for good, each of
-// the four threads may keep one object alive, in any place.  So some 2.8 MiB
-// are free in a row after each collection, and no NULL would be true.
+// One thread allocates objects that fit only after a collection, beside threads
+// that use up what the collection has freed.  Of the 14 MiB that do not live
+// for good, each of the four threads may keep one object alive, in any place.
+// So some 2.8 MiB are free in a row after each collection, and no allocation
+// may return NULL.
 TEST(large_objects_are_not_outrun)
 {
 	start(-1);
@@ -259,7 +260,7 @@ static void *make_small_garbage(void *arg)
 	return arg;
 }
 
-// A thread takes the right to stop the world only to collect.
+// A thread acquires the right to stop the world only to collect.
 TEST(the_right_to_stop_is_taken_once_a_collection)
 {
 	uint32_t tickets;
@@ -319,7 +320,8 @@ static void *take_a_stack(void *arg)
 }
 
 // There is room for one span of stacks.  The first threads that a collection
-// serves get more of them than they asked for, and the others get these.
+// serves get more stacks than they asked for, and the other threads get the
+// surplus.
 TEST(threads_that_fail_together_share_stacks)
 {
 	enum { N = 6 };
@@ -338,7 +340,7 @@ TEST(threads_that_fail_together_share_stacks)
 }
 
 // The memory that a collection gave a thread is kept alive until the thread has
-// it.
+// it.  Then it dies as any object does.
 TEST(what_a_collection_gave_dies_as_any_object)
 {
 	start(-1);
@@ -384,7 +386,8 @@ TEST(threads_that_wait_hold_no_pages)
 		ck_assert(pagecache_empty(&mcache_of(p)->heap.pages));
 		ck_assert_uint_eq(mcache_of(p)->heap.nspans, 0);
 	}
-	// Four threads' garbage, and what they kept beyond it.
+	// The heap has the garbage of four threads, and the pages that these
+	// kept.
 	ck_assert_uint_le(heap_stats().heap_sys, 12 << 20);
 	atomic_u32_store_release(&stop, 1);
 	end_threads(N);

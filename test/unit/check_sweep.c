@@ -96,7 +96,7 @@ TEST(a_span_with_survivors_keeps_them_alone)
 	t = stopped_totals();
 	ck_assert_uint_eq(t.small_free_count[32], 6);
 	ck_assert_uint_eq(heapgauge_sum(HEAPGAUGE_TOTAL_FREE), 6 * 1024);
-	sweep_ensure(self, s); // again: nothing
+	sweep_ensure(self, s); // does nothing now
 	t = stopped_totals();
 	ck_assert_uint_eq(t.small_free_count[32], 6);
 	inside_sweep_all();
@@ -131,7 +131,7 @@ TEST(a_full_span_is_in_no_set)
 	expect_verified();
 }
 
-// Every class, and a large object: the pages are free pages again.
+// The pages of the span are free again, for every class and for a large object.
 TEST(a_span_without_survivors_is_freed, .n = SIZECLASS_COUNT)
 {
 	unsigned c = (unsigned)_i;
@@ -166,8 +166,8 @@ TEST(a_span_without_survivors_is_freed, .n = SIZECLASS_COUNT)
 
 // ---- chunks ----
 
-// One span in each of three chunks, the second large and reaching into the
-// third.
+// a is a small span, b and c are large ones.  c begins in a higher chunk than
+// b.
 TEST(chunks_are_swept_from_the_highest_down)
 {
 	struct mspan *a, *b, *c;
@@ -251,7 +251,7 @@ TEST(chunks_made_after_the_flip_are_not_swept)
 enum { MOST_SPANS = 32768, CLASSES = 6 };
 static const unsigned classes[CLASSES] = {1, 5, 32, 38, 50, 67};
 
-// What a sweep has to find.
+// What a sweep must free, and what it must leave.
 static struct plan {
 	uint64_t nfreed[SIZECLASS_COUNT]; // [0]: large
 	uint64_t bytes_freed;
@@ -516,7 +516,8 @@ TEST(two_sweepers_and_a_third_sweep_everything_once)
 
 // ---- frees are counted before anything is used again ----
 
-// late_sweeper sweeps without a P: a span, or with NULL a chunk.
+// late_sweeper sweeps without a P.  It sweeps a span, or a chunk if span is
+// NULL.
 static void *late_sweeper(void *span)
 {
 	if (span)
@@ -526,7 +527,7 @@ static void *late_sweeper(void *span)
 	return NULL;
 }
 
-static atomic_u32 counting; // 1 while count_long counts, 2: it may end
+static atomic_u32 counting; // 1: count_long counts; 2: it may end
 
 static void *count_long(void *arg)
 {

@@ -43,7 +43,8 @@ static void expect_no_move(void)
 	expect_move(0, 0);
 }
 
-// refuse makes the nth and all later calls of a sort fail; allow ends that.
+// refuse makes the nth and all later calls of one system call fail.  allow ends
+// that.
 static void refuse(enum oscall kind, uint64_t nth)
 {
 	fault_fail(kind, nth, UINT64_MAX, ENOMEM);
@@ -82,8 +83,8 @@ static uint64_t mapped_bytes(void)
 	return strtoull(buf, NULL, 10) * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-// access_at returns how the system permits p to be touched, as in "rw-p", or ""
-// where nothing is mapped.
+// access_at returns the permissions of the mapping at p, as "rw-p", or "" where
+// nothing is mapped.
 static const char *access_at(const void *p)
 {
 	static char access[8];
@@ -295,7 +296,7 @@ TEST(only_the_mapped_part_is_dumped, .n = RT_ARRAY_LEN(page_sizes))
 	ck_assert(sysmem_map(p + page, page, stat));
 	ck_assert_int_eq(is_dumped(p), 0);
 	ck_assert_int_eq(is_dumped(p + page), 1);
-	// A page without memory, of which a dump has nothing.
+	// The next page has no memory, so a dump would hold nothing of it.
 	ck_assert_int_eq(is_dumped(p + 2 * page), 1);
 	ck_assert_str_eq(access_at(p + 2 * page), "---p");
 	ck_assert_int_eq(is_dumped(p + 3 * page), 0);
@@ -431,7 +432,7 @@ TEST(memory_is_protected_and_unprotected, .n = RT_ARRAY_LEN(page_sizes))
 	refuse(OSCALL_COMMIT, 1);
 	ck_assert(!sysmem_unprotect(p + page, page));
 	allow(OSCALL_COMMIT);
-	// The request is a part of the physical page.
+	// The request is a part of the physical page, but unprotects all of it.
 	ck_assert(sysmem_unprotect(p + page + 1024, 1024));
 	ck_assert_mem_eq(p, p + 1, 3 * page - 1);
 	refuse(OSCALL_UNCOMMIT, 1);

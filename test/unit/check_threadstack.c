@@ -74,7 +74,8 @@ TEST(a_stack_is_used_from_its_pointer_on)
 	}
 }
 
-// With the stack pointer below or above, all of it is in use.
+// If the stack pointer is below or above the stack, everything above the
+// highest page that cannot be read counts as in use.
 TEST(a_stack_that_is_left_is_used_as_far_as_it_can_be_read)
 {
 	uintptr_t sp[] = {8, at(0), at(10) - 8, at(20) + 8, ~(uintptr_t)7};
@@ -136,7 +137,7 @@ TEST(a_stack_may_have_grown)
 	c.grows = true;
 	ck_assert_uint_eq(threadstack_begin(&c), at(29));
 	ck_assert_uint_eq(c.lo, at(29));
-	// Others keep their bounds.
+	// A stack that does not grow keeps its bounds.
 	c = stack(30, 40, at(29));
 	ck_assert(!threadstack_holds(&c, at(29)));
 	ck_assert_uint_eq(c.lo, at(30));
@@ -232,7 +233,8 @@ static RT_NOINLINE void touch_stack(void)
 	frames_lost += bytes[0];
 }
 
-// It may have grown, and the limit been lowered, before.
+// attach_below_the_limit makes the stack as long as it can be, lowers the
+// limit, and then makes a heap.
 static RT_NOINLINE void attach_below_the_limit(unsigned n)
 {
 	volatile char bytes[64 << 10];
@@ -346,7 +348,7 @@ static void collect_away(void)
 	away_result = rt_gc();
 }
 
-// The host protects a page of its stack, and collects on another.
+// The host protects a page of its stack, and collects on another stack.
 static void *collect_beside_a_guard(void *arg)
 {
 	static char away[OWN_STACK];
@@ -387,7 +389,8 @@ static void *name_stacks(void *arg)
 	return arg;
 }
 
-// Bounds that hold a page that cannot be read are refused.
+// Bounds that hold a page that cannot be read are refused, but for exact
+// threads.
 TEST(named_bounds_must_be_readable)
 {
 	run_beside_a_guard(name_stacks, 1);
@@ -460,7 +463,7 @@ static void hold_in_thread(void)
 	run_beside(hold_in_local, &attach);
 }
 
-// On the main thread and on others.
+// This holds on the main thread and on others.
 TEST(thread_local_variables_are_no_roots, .n = 2, .unless = SUITE_SANITIZED)
 {
 	rt_config c = heap_config(HEAP_QUIET);
@@ -475,7 +478,8 @@ TEST(thread_local_variables_are_no_roots, .n = 2, .unless = SUITE_SANITIZED)
 	hold_in_thread();
 }
 
-// The same on a thread of a child, when no thread of its parent was asked.
+// Thread-local variables of a thread in a child are no roots either, even if
+// the parent had no thread but the main one.
 TEST(thread_local_variables_are_no_roots_after_a_fork,
      .unless = SUITE_SANITIZED)
 {
@@ -528,8 +532,8 @@ static const struct rt_proc *the_helper(void)
 }
 
 // A helper takes the record of a thread that is gone, and whose stack is gone.
-// The helper itself has no stack to scan.  The frames that the address
-// sanitizer moves are looked for in the stacks of all records.
+// The helper itself has no stack to scan.  A collection looks for the frames
+// that the address sanitizer moves in the stacks of all records.
 TEST(a_helper_has_no_stack)
 {
 	rt_config c = heap_config(HEAP_QUIET);

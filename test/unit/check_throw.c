@@ -176,7 +176,8 @@ static void throw_long(void)
 	throw_text(&t, what);
 }
 
-// Whatever was collected, 503 bytes of what was found and the newline fit.
+// However many lines were collected, the report has room for 503 bytes of the
+// fatal message, and for the newline.
 TEST(long_report_is_cut_and_ends_its_line)
 {
 	static const char fatal[] = "\nrtheap: fatal: ";
@@ -334,7 +335,8 @@ TEST(other_throwing_threads_wait_for_the_first)
 	ck_assert_str_eq(death_output, "[rtheap: fatal: first]");
 }
 
-// hang waits for a thread that throws, as a handler may that needs a lock.
+// hang waits for another thread that throws.  A handler that needs a lock may
+// do the same.
 static void hang(const char *text, void *arg)
 {
 	pthread_t other;
@@ -396,8 +398,8 @@ static void throw_beside_setters(void)
 	throw_fatal("w");
 }
 
-// Two threads change the handler all the time.  It is called with its own
-// argument or, when they leave no gap, not at all.
+// Two threads change the handler all the time.  A handler is called with its
+// own argument.  If the changes leave no gap, none is called.
 TEST(handler_and_argument_are_one_pair)
 {
 	unsigned npairs = 0;
@@ -427,8 +429,8 @@ static void throw_on_top_of_a_setter(void)
 	set_both(NULL);
 }
 
-// A signal handler may throw while its thread is setting the handler; then no
-// pair ever becomes whole.
+// A signal handler may throw while its thread is setting the fatal handler.
+// Then no pair ever becomes whole.
 //
 // The thread sanitizer delivers signals only at calls that it knows.
 TEST(throw_on_top_of_a_setter_ends, .unless = SUITE_TSAN)

@@ -97,7 +97,8 @@ static int by_base(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-// expect_live makes the driver's list; combined objects count as one.
+// expect_live lists what the driver keeps.  Combined objects in a slot count as
+// one.
 static void expect_live(void)
 {
 	unsigned n = 0;
@@ -301,7 +302,7 @@ static struct {
 	struct mspan *wide;    // small, several pages
 	struct mspan *large;
 	struct mspan *stack;
-	struct mspan *eight; // 8-byte objects, bits beside
+	struct mspan *eight; // of 8-byte objects, with a bitmap8
 	uint64_t free_page;
 	struct mheap_cache *cache;
 } c;
@@ -429,7 +430,7 @@ static const char *if_scavenged(const char *yes, const char *no)
 									 : no;
 }
 
-// more: the gauge is too large by a page.
+// more makes a gauge too large by a page.
 static struct patch more(atomic_u64 *gauge)
 {
 	return PATCH(*gauge, gauge_load(gauge) + 8192);
@@ -449,7 +450,7 @@ static void found(const char *name, const char *text)
 GROUP(corrupt);
 
 // CORRUPTION tests that a corruption is found, and what verify says of it.
-// Repaired, the heap is as before: verify itself changes nothing.
+// After the repair the heap is healthy, so verify itself changes nothing.
 #define CORRUPTION(name, text, patch)                                          \
 	TEST(name##_is_found)                                                  \
 	{                                                                      \
@@ -657,7 +658,8 @@ CORRUPTION(gauge_other_sys, "mapped_ready is not what is mapped",
 CORRUPTION(gauge_mcache_inuse, "mcache_inuse is more than mcache_sys",
 	   more(&gauges.mcache_inuse))
 
-// rt_heap_verify flushes before it looks, so this asks below it.
+// is_flushed calls verify_heap, because rt_heap_verify flushes the caches
+// first.
 static bool is_flushed(void)
 {
 	verify_heap(&verified);
@@ -715,7 +717,7 @@ TEST(wrong_spans_in_sets_are_found)
 	found("a span is twice in a set", text);
 }
 
-// Each statistic of heapstats that is wrong by one.
+// Each statistic of heapstats is made wrong by one, and verify finds it.
 TEST(wrong_heapstats_are_found)
 {
 	struct rt_proc *p;

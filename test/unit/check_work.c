@@ -53,7 +53,7 @@ static void push_range(struct work *w, uintptr_t lo, uintptr_t hi)
 		ck_assert(work_push(w, 8 * i));
 }
 
-// pop_range expects them back, the newest first.
+// pop_range expects these entries back, the newest first.
 static void pop_range(struct work *w, uintptr_t lo, uintptr_t hi)
 {
 	for (uintptr_t i = hi; i-- > lo;) {
@@ -216,7 +216,7 @@ TEST(jobs_come_in_order_and_once)
 
 // ---- ranges ----
 
-// A range of so many pieces, which nothing reads here.
+// piece returns a range of n pieces.  Nothing reads its memory here.
 static struct work_range piece(uintptr_t lo, uintptr_t n)
 {
 	return (struct work_range){.lo = lo * WORK_PIECE,
@@ -254,7 +254,7 @@ TEST(a_range_is_taken_in_pieces_and_before_jobs)
 	end(&first);
 }
 
-// More than a buffer holds: each comes once.
+// The ranges are more than a buffer holds.  Each comes back once.
 TEST(many_ranges_are_kept)
 {
 	enum { RANGES = 1000 };
@@ -354,7 +354,7 @@ TEST(a_marker_joins_a_marking_once)
 }
 
 // A marker that lost its processor learns that its marking is over: at once, or
-// when another one has work for all.
+// when another marking is open, with work for all.
 TEST(a_late_marker_takes_nothing, .n = 2)
 {
 	work_open(&first, self, 0);
@@ -367,7 +367,7 @@ TEST(a_late_marker_takes_nothing, .n = 2)
 	expect_next(&second, WORK_OVER);
 	ck_assert(is_empty(&second));
 	if (_i == 1) {
-		ck_assert(work_join(&second, self)); // now the new one
+		ck_assert(work_join(&second, self)); // the new marking
 		ck_assert_int_eq(give(&first, &second), WORK_JOB);
 		expect_job(&second, 1);
 		ck_assert_int_eq(give(&first, &second), WORK_WORDS);
@@ -495,7 +495,7 @@ TEST(words_wake_a_marker_that_waits)
 	end_both();
 }
 
-// The last busy marker is alone only once it has seen that.
+// The last busy marker is alone only after it has seen that all others wait.
 TEST(the_last_busy_marker_finds_out_that_it_is_alone)
 {
 	struct waiter opener, helper;
@@ -518,7 +518,7 @@ TEST(the_last_busy_marker_finds_out_that_it_is_alone)
 }
 
 // For the opener, marking is over when nothing is left, and it continues alone.
-// For others it is over when it is closed.
+// For other markers it is over when the opener closes it.
 TEST(over_comes_to_the_opener_first)
 {
 	struct waiter opener, helper;
@@ -597,7 +597,7 @@ TEST(a_gift_wakes_one_marker)
 	}
 }
 
-// Closing wakes one of them, which wakes the next.
+// Closing wakes one marker, which wakes the next.
 TEST(closing_wakes_all)
 {
 	work_open(&first, self, 0);
@@ -621,7 +621,7 @@ TEST(a_call_is_seen_once)
 	crew_call(CREW_MARK);
 	ck_assert_int_eq(crew_wait(&seen), CREW_MARK);
 	crew_call(CREW_MARK);
-	crew_call(CREW_SWEEP); // a late helper sees the last
+	crew_call(CREW_SWEEP); // a late helper sees the last call
 	ck_assert_int_eq(crew_wait(&seen), CREW_SWEEP);
 	crew_call(CREW_SWEEP);
 	ck_assert_int_eq(crew_wait(&seen), CREW_SWEEP);

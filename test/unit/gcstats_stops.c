@@ -250,8 +250,8 @@ static void *collect_once(void *arg)
 	return arg;
 }
 
-// A collection waits for a thread that runs for some more ms.  That is part of
-// its pause, but keeps only the waiting threads from running: the collecting
+// A collection waits for a thread that runs for some more ms.  The wait is part
+// of its pause, but keeps only waiting threads from running: the collecting
 // thread all the time, and the other thread from the moment it is stopped.
 TEST(a_pause_begins_when_the_stop_is_asked_for)
 {

@@ -30,7 +30,7 @@
 #define U32(field, v) atomic_u32_store_relaxed(&(field), (uint32_t)(v))
 #define PTR(field, v) atomic_ptr_store_relaxed(&(field), (v))
 
-// What belongs to no heap.
+// Structs that belong to no heap.
 static struct {
 	struct mutex mutex;
 	struct note note;

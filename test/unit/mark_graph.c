@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-// An object of the heap.  Its words are the addresses of others; some have a
-// tag, some point inside.
+// An object of the heap.  Its words are the addresses of other objects.  Some
+// have a tag, so they point inside.
 struct node {
 	uint64_t id;
 	uintptr_t word[];
@@ -127,7 +127,7 @@ uint64_t graph_wrong(const struct graph *g)
 
 // ---- shapes ----
 
-// Every object leads on, so that each root reaches nearly all.
+// Every object points to others, so each root reaches nearly all objects.
 static void shape_random(struct graph *g, struct rng *r)
 {
 	uint32_t e = 0;

@@ -1,8 +1,8 @@
-// mark_graph.h - graphs of objects, and what of them must live.
+// mark_graph.h - graphs of objects, and which of the objects must live.
 //
 // A graph is made twice: of heap objects, and as a list of edges outside the
-// heap.  The edges say what has to live, so every shape has an answer that does
-// not come from a collector.
+// heap.  The edges say which objects must live, so every shape has an answer
+// that does not come from a collector.
 #ifndef TEST_UNIT_MARK_GRAPH_H
 #define TEST_UNIT_MARK_GRAPH_H
 
@@ -14,7 +14,7 @@ enum {
 		    ? 20000
 		    : 60000, // many times CALL_AFTER of gc/mark/drain.c
 	ROOTS = 256,	     // ranges: several jobs
-	USED = 5,	     // of the roots, one here and one there
+	USED = 5,	     // of the roots, spread among all
 	SHAPES = 5,
 };
 
@@ -33,7 +33,7 @@ extern struct root {
 	uintptr_t gap;
 } root[ROOTS];
 
-// roots_begin makes all of them roots that are 0.
+// roots_begin registers all ROOTS ranges.  Their words are 0.
 void roots_begin(void);
 void roots_end(void);
 

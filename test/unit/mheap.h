@@ -16,7 +16,7 @@ enum {
 
 static struct rt_proc *self;
 
-// What moves with pages.
+// The statistics that change when pages do.
 struct row {
 	uint64_t released, committed;
 	uint64_t in_heap, in_stacks, in_work;
@@ -82,8 +82,8 @@ struct use {
 	uint64_t sys;
 };
 
-// expect compares figures that now returns with those wanted.  now itself has
-// compared the others with each other.
+// expect compares figures that now returns with those wanted.  now itself
+// compares its figures with each other.
 static inline void expect(struct use want)
 {
 	struct row got = now();
@@ -169,8 +169,8 @@ static inline struct mspan *alloc_class(unsigned c, unsigned kind)
 	return mheap_alloc_small(self, NULL, spanclass_make(c, kind));
 }
 
-// free_span frees a span that holds no object; the object of a large one dies
-// here.
+// free_span frees a span that holds no object.  If the span is large, its
+// object dies here.
 static inline void free_span(struct mspan *s)
 {
 	if (mspan_is_large(s)) {

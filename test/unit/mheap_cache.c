@@ -1,4 +1,4 @@
-// Pages and spans that a P keeps, and those populated ahead.
+// Pages and spans that a P keeps, and pages that are populated ahead.
 #include "test/harness/fault.h"
 #include "test/unit/mheap.h"
 
@@ -170,8 +170,8 @@ static unsigned resident(uintptr_t base, unsigned n)
 
 GROUP(populating, .setup = begin_populating, .timeout = 60);
 
-// The first page of a range that is not resident is taken, and those that come
-// next are brought in with it: free, zero, and no longer released.
+// When a page that is not resident is taken, the next pages are brought in with
+// it.  They are free, zero, and no longer released.
 TEST(fresh_pages_are_populated_ahead)
 {
 	struct mheap_cache cache = {.filling = PAGECACHE_PAGES};

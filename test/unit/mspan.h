@@ -4,7 +4,7 @@
 
 #include "test/harness/inside.h"
 
-// No two threads use anything here.
+// Each test has one thread, so the thread sanitizer needs few rounds.
 enum { CUT = RT_TSAN || COVERAGE_BUILD ? 10 : 1 };
 
 static inline unsigned heap_line(void)
@@ -32,8 +32,8 @@ static inline uint64_t verify_errors(void)
 	return v.errors;
 }
 
-// fill gives every slot a random bit.  One of 2^sparse slots is free, or
-// allocated if flip is true.
+// fill gives every slot a random bit.  No slot is allocated, or all are, or
+// about one of 2^sparse, or all but about one of 2^sparse.
 static inline void fill(struct rng *r, const struct mspan *s)
 {
 	unsigned shape = (unsigned)rng_below(r, 6);

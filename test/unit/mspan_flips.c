@@ -12,8 +12,8 @@
 // What the driver knows of the object that begins at an address.
 enum { ALLOCATED = 1, COUNTED = 2, MARKED = 4 };
 
-// An action that is done wrongly on top of the right one, or a count made the
-// wrong way, to prove that the checks below would notice it.
+// A mutant undoes a part of a right action, or counts the wrong way.  It proves
+// that the checks below would notice such a bug.
 enum mutant {
 	MUTANT_NONE,
 	MUTANT_REST_KEPT,	 // a run's unused rest is not freed
@@ -98,7 +98,8 @@ static void note_swept(uintptr_t base, uintptr_t limit)
 	sim.ndead = ndead;
 }
 
-// note_refill takes the dead out of the ledger whose spans a refill has swept.
+// note_refill takes dead objects out of the ledger if a refill has swept their
+// spans.
 static void note_refill(void)
 {
 	for (size_t i = 0; i < sim.ndead;) {
@@ -230,7 +231,7 @@ static const char *check_span(const struct mspan *s, bool marking,
 }
 
 // sim_check compares every span with the ledger.  It returns NULL if all is
-// right.  marking: between the first mark bit and the flip.
+// right.  marking is true between the first mark bit and the flip.
 static const char *sim_check(bool marking)
 {
 	size_t nallocated = 0;
@@ -248,7 +249,7 @@ static const char *sim_check(bool marking)
 	return nallocated == sim.nlive ? NULL : "an object is in no span";
 }
 
-// sim_check_sums compares statistics with the ledger; everything must be
+// sim_check_sums compares statistics with the ledger.  All slots must be
 // retired.
 static const char *sim_check_sums(void)
 {
@@ -313,7 +314,7 @@ static void mark_some(unsigned percent)
 	grey_publish_all(m);
 }
 
-// sim_flip moves what was not marked to the dead.
+// sim_flip flips the lines, and moves objects that were not marked to the dead.
 static void sim_flip(void)
 {
 	size_t nlive = 0;
@@ -333,7 +334,7 @@ static void sim_flip(void)
 	sim.nlive = nlive;
 }
 
-// restore_line undoes what sweep did to the old line.
+// For two of the mutants, restore_line undoes what sweep did to the old line.
 static void restore_line(uint64_t page, const struct mspan *s,
 			 const uint64_t *old)
 {
@@ -402,7 +403,7 @@ static const char *allocate_some(void)
 	return sim_check(false);
 }
 
-// one_cycle allocates, marks that many of a hundred objects, and sweeps.
+// one_cycle allocates, marks percent of the objects, and sweeps.
 static const char *one_cycle(unsigned percent)
 {
 	const char *wrong = allocate_some();
@@ -412,8 +413,8 @@ static const char *one_cycle(unsigned percent)
 	sim_retire();
 	mcache_flush(mc, self);
 	wrong = sim_check(false);
-	// A mutant must be seen by the library's own check as well; a flip
-	// would not survive it.
+	// The library's own check must see a mutant as well.  It runs before
+	// the flip, which might end the process.
 	if (!wrong && verify_errors() != 0)
 		wrong = "verify found an error";
 	if (wrong)
@@ -489,7 +490,7 @@ static void exit_noticed(const char *text, void *arg)
 	_exit(NOTICED);
 }
 
-// The loop counts only the pairs of mutant and class that can_be_seen.
+// nvisible counts the pairs of mutant and class for which can_be_seen is true.
 static int nvisible(void)
 {
 	int n = 0;
@@ -500,7 +501,7 @@ static int nvisible(void)
 	return n;
 }
 
-// visible returns pair number i of them.
+// visible returns pair number i of these.
 static unsigned visible(int i, enum mutant *mutant)
 {
 	for (unsigned m = 1; m < MUTANT_COUNT; m++)

@@ -73,7 +73,7 @@ TEST(every_byte_of_a_large_object_leads_to_it, .n = 2)
 	inside_boot(_i);
 	for (unsigned i = 0; i < RT_ARRAY_LEN(requests) - RT_TSAN; i++) {
 		size_t n = requests[i];
-		// Before it, pages that hold no object.
+		// The page below the object holds none.
 		struct mspan *below = mheap_alloc_manual(self, 1, MSPAN_WORK);
 		struct mspan *s = mheap_alloc_large(self, NULL, KIND_WORDS, n);
 		struct object want = {s->base, base_pages(n) * RT_PAGE_SIZE,
@@ -93,15 +93,16 @@ TEST(every_byte_of_a_large_object_leads_to_it, .n = 2)
 	}
 }
 
-// set_word gives a page another pageword, for a moment in the life of its span.
+// set_word gives a page another pageword, as at some moment in the life of its
+// span.
 static void set_word(uint64_t page, unsigned class, enum pageword_state state)
 {
 	atomic_u32_store_relaxed(&arena.pagewords[page],
 				 pageword_make(class, KIND_WORDS, state));
 }
 
-// No stop waits for a thread without a P: its look may fall between any two
-// steps of a span that is freed, or used anew, on another processor.
+// No stop waits for a thread without a P.  So its look-up may come between any
+// two steps of another thread that frees a span, or uses it again.
 TEST(a_large_object_that_goes_while_it_is_looked_up_is_not_found)
 {
 	struct mspan *s;
@@ -163,8 +164,9 @@ TEST(stacks_and_free_pages_hold_no_object)
 			ck_abort_msg("offset %zu", p - arena.base);
 }
 
-// The heap of the tests with random words: objects of many sizes, half of
-// them freed.  known[] is every object that is left, by granule of 8 bytes.
+// The heap of the test with random words has objects of many sizes, half of
+// them freed.  For each 8 bytes of the heap, known[] has the base of the object
+// that is left there, or 0.
 enum { KNOWN_BYTES = 16 << 20 };
 static const uintptr_t *known_at(uintptr_t *known, uintptr_t p)
 {

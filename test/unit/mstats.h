@@ -140,7 +140,7 @@ static inline void history_roots(void)
 	history_tiny();
 }
 
-// A request for which no memory is left.
+// history_refused makes requests for which there is no memory.
 static inline void history_refused(void)
 {
 	fault_fail(OSCALL_COMMIT, 1, UINT64_MAX, 12);

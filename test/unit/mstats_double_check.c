@@ -119,7 +119,7 @@ static void expect_text(unsigned comparison)
 			    bytes_freed());
 		break;
 	default:
-		live_into(&after); // the sum of Sys is the same
+		live_into(&after); // its sys is the same sum
 		sys = after.sys;
 		ready = gauge_load(&gauges.mapped_ready);
 		snprintf(expected_lines, sizeof expected_lines,
@@ -230,7 +230,8 @@ static void *read_and_exit_stopped(void *arg)
 	return arg;
 }
 
-// A thread that exits in its own stop ends it like any other.
+// A thread that exits in its own stop ends the stop, and reports as any other
+// thread does.
 TEST(report_of_a_thread_that_exits_comes_from_it)
 {
 	begin_wrong(0, RT_CHECK_REPORT);

@@ -52,7 +52,7 @@ static inline void teardown_block(void)
 	ck_assert_int_eq(oscall_unmap(block, 4 * page), 0);
 }
 
-// run_helper runs fn in a helper thread; the result is an error.
+// run_helper runs fn in a helper thread.  Returns 0, or an error.
 static inline int run_helper(void *(*fn)(void *), void *arg)
 {
 	uint64_t thread;

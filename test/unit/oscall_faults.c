@@ -1,4 +1,4 @@
-// Every call fails when it is told to, and no other.
+// Each system call of enum oscall fails when it is told to, and no other fails.
 #define _GNU_SOURCE 1
 
 #include "test/harness/fault.h"
@@ -22,8 +22,9 @@ static void nothing(void)
 {
 }
 
-// A call of each sort.  INJECTED is an error that the system gives for none
-// of them.  If the call was made, the result is something different.
+// For each of the calls there is a try, which makes the call and returns its
+// error.  INJECTED is an error that the system gives for none of the calls.  So
+// if the call was made, the result is something different.
 enum { INJECTED = EXDEV };
 
 static int try_reserve(void)
@@ -257,8 +258,8 @@ static void check_counts(enum oscall call, uint64_t count, uint64_t failed)
 	ck_assert_uint_eq(fault_failed(call), failed);
 }
 
-// expect_calls makes a call for each character of want: F if it has
-// to fail as ordered, a point if not.
+// expect_calls makes a call for each character of want: F if it must fail as
+// ordered, a point if not.
 static void expect_calls(enum oscall call, const char *want, unsigned failed)
 {
 	char calls[10] = "";
@@ -382,8 +383,8 @@ static bool split(cpu_set_t *first, cpu_set_t *others)
 	return CPU_COUNT(others) != 0;
 }
 
-// Refused processors are replaced by those noted, and refused once more by
-// those that the thread has.
+// The thread asks for the processors of the mask.  If these are refused, it
+// asks for those that were noted.  If those are refused, too, it keeps its own.
 TEST(a_thread_keeps_processors_while_calls_are_refused, .n = 3)
 {
 	cpu_set_t all = processors(), first, others, now;

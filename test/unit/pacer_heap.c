@@ -26,7 +26,8 @@ static uint64_t next_gc(void)
 	return heap_stats().next_gc;
 }
 
-// cycles returns the same number without a stop, so each thread keeps its runs.
+// cycles returns what collections does, but without a stop, so each thread
+// keeps its runs.
 static uint64_t cycles(void)
 {
 	return heap_metric("/gc/cycles/total:gc-cycles");
@@ -116,7 +117,7 @@ TEST(collections_come_at_the_goal)
 	rt_gc();
 	ck_assert_uint_eq(collections_of(n * 9 / 10), 0);
 	ck_assert_uint_eq(collections_of(n * 2 / 10), 1);
-	// Each comes up to a batch of a thread late.
+	// Each collection is late by up to a batch of a thread.
 	ck_assert_uint_ge(collections_of(n * 10), 9);
 	must(rt_set_gc_percent(50, NULL));
 	rt_gc();
@@ -151,7 +152,7 @@ TEST(off_collects_only_when_told)
 	ck_assert_uint_eq(collections_of(MIB), 1);
 }
 
-// Nothing live: every 4 MiB, whatever the headroom.
+// If nothing is live, there is a collection every 4 MiB, whatever the headroom.
 TEST(garbage_alone_collects_every_four_mib)
 {
 	rt_config c;
@@ -217,7 +218,7 @@ TEST(held_memory_spares_collections)
 	ck_assert_uint_le(heap_stats().heap_sys, sys + 4 * MIB);
 }
 
-// What the host sets takes precedence.
+// When the host asks for a release, held memory no longer raises the goal.
 TEST(free_os_memory_gives_back_what_is_held)
 {
 	start(100, 20 * MIB);
@@ -252,8 +253,8 @@ TEST(large_objects_count)
 	ck_assert_uint_le(collections() - before, 34);
 }
 
-// What the pacer calls live is what the collection marked, and later what was
-// allocated, even after caches were flushed.
+// heap_live is what the last collection marked, plus what was allocated since.
+// It is exact when caches are flushed.
 TEST(heap_live_is_marked_plus_allocated)
 {
 	uint64_t marked;
@@ -356,8 +357,8 @@ TEST(least_goal_counts_at_once)
 	ck_assert_uint_eq(next_gc(), 12 * MIB);
 }
 
-// External bytes bring the collection nearer, once each, and belong to what
-// lives after it.  The goal is exact.
+// External bytes bring the next collection nearer, and only that one.  After it
+// they belong to what lives.  The goal is exact.
 TEST(external_bytes_count_towards_the_next_collection)
 {
 	uint64_t roots;
@@ -380,8 +381,8 @@ TEST(external_bytes_count_towards_the_next_collection)
 	ck_assert_uint_lt(rt_heap_live(), 64 * MIB);
 }
 
-// What a destructor frees was dead in the collection, so it was not found
-// alive: the goal does not grow from one collection to the next.
+// What a destructor frees after a collection was not alive in it.  So the goal
+// falls at once, and does not grow from one collection to the next.
 TEST(freed_external_bytes_were_not_alive)
 {
 	uint64_t next;
@@ -398,7 +399,8 @@ TEST(freed_external_bytes_were_not_alive)
 	ck_assert_uint_eq(next_gc(), next - 180 * MIB);
 }
 
-// A thread that allocates inline does not wait for the end of its run.
+// External bytes end the run of a thread that allocates inline, so it collects
+// at its next allocation.
 TEST(external_bytes_end_the_runs_of_their_thread)
 {
 	start(100, 0);
@@ -421,7 +423,8 @@ TEST(external_bytes_end_the_runs_of_their_thread)
 
 enum { STACK = 64 << 10 };
 
-// collections_of_stacks allocates stacks of n bytes in all.
+// collections_of_stacks allocates stacks of n bytes in all, and returns how
+// many collections that caused.
 static uint64_t collections_of_stacks(uint64_t n)
 {
 	uint64_t before = collections();

@@ -14,7 +14,8 @@ struct workload {
 	unsigned small;	    // per cent of requests below 8 pages
 };
 
-// A million operations on heaps of pages, then whole chunks and more.
+// The first makes a million operations on small heaps, half of the requests for
+// few pages.  The others ask for whole chunks and more.
 static const struct workload workloads[] = {
     {100, 10000, 1, 4, 10, 50},
     {10, 2000, 9, 24, 13, 10},
@@ -49,7 +50,7 @@ static void random_alloc(struct rng *r, const struct workload *w)
 	live[nlive++] = (struct range){page, n};
 }
 
-// random_aligned takes any range that is so aligned, if there is one.
+// random_aligned takes a range with a random alignment, if there is one.
 static void random_aligned(struct rng *r, const struct workload *w)
 {
 	uint64_t align = UINT64_C(1) << rng_below(r, 9);
@@ -106,8 +107,8 @@ static void random_scavenge(struct rng *r)
 	firstfit_set(page, n, FIRSTFIT_SCAVENGED);
 }
 
-// random_block takes a block with some free pages in a row, and frees it now or
-// never.
+// random_block takes a block with some free pages in a row, and frees it at
+// once, or makes its pages live.
 static void random_block(struct rng *r)
 {
 	unsigned n = rng_below(r, 2) ? 1 : 1 + (unsigned)rng_below(r, 64);

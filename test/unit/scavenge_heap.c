@@ -11,8 +11,8 @@
 #include "test/harness/thread.h"
 #include "test/unit/scavenge.h"
 
-// boot makes a heap with physical pages of that size, or of the true one if it
-// is 0.
+// boot makes a heap with physical pages of page_size, or of the system's size
+// if page_size is 0.
 static void boot(size_t page_size)
 {
 	rt_config c = heap_config(100);
@@ -72,7 +72,7 @@ TEST(free_os_memory_goes_on_after_a_refusal, .n = RT_ARRAY_LEN(page_sizes))
 	ck_assert_uint_le(m.heap_idle - m.heap_released, RT_CHUNK_SIZE);
 }
 
-// The background gives up after some refusals.  This function does not.
+// The background gives up after some refusals.  rt_free_os_memory does not.
 TEST(free_os_memory_goes_on_after_many_refusals)
 {
 	enum { REFUSED = 2 * SCAVENGE_REFUSALS };
@@ -111,7 +111,7 @@ static unsigned char *objects[OBJECTS];
 static bool dead[8 * OBJECTS]; // by page of the heap
 static uint64_t phys; // pages of the heap in a physical page, at least 1
 
-// make_objects makes those that are not there.
+// make_objects makes the objects that are missing.
 static void make_objects(void)
 {
 	for (unsigned i = 0; i < OBJECTS; i++) {
@@ -196,8 +196,8 @@ enum { WORKERS = 2, STEPS = RT_TSAN ? 2000 : 20000, HELD = 64 };
 static atomic_u32 working;
 static char *held[WORKERS][HELD];
 
-// worker allocates zeroed objects, writes them, and drops them; each is reached
-// from its own roots only.
+// worker allocates zeroed objects, writes them, and drops them.  Each worker
+// has roots of its own.
 static void *worker(void *arg)
 {
 	struct rng r = {*(uint64_t *)arg};
@@ -273,8 +273,8 @@ static void *releaser(void *arg)
 	return NULL;
 }
 
-// let_release waits for a longer or shorter time, so that the other thread
-// comes to all its steps.
+// let_release waits for a longer or shorter time, so that the next allocation
+// meets the other thread at every step.
 static void let_release(int i)
 {
 	rt_blocking_enter();
@@ -283,9 +283,9 @@ static void let_release(int i)
 	rt_blocking_leave();
 }
 
-// make_rooms makes objects one after another, each when the one before is
-// dropped.  It returns how many times there was no memory.  With collect it
-// collects before each, so that the one before is certainly free.
+// make_rooms makes objects one after another, and drops each before the next.
+// It returns how many times there was no memory.  If collect is true, it
+// collects before each object, so that the one before is certainly free.
 static unsigned make_rooms(bool collect)
 {
 	unsigned nulls = 0;
@@ -324,7 +324,7 @@ TEST(memory_that_is_being_released_is_no_reason_for_null)
 	ck_assert_uint_eq(make_rooms(false), 0);
 }
 
-// The range has room for many.
+// The range has room for many objects, but the heap grows for one only.
 TEST(nor_for_a_larger_heap)
 {
 	begin_rooms(16 * (size_t)RT_ARENA_SIZE);
