@@ -1,5 +1,6 @@
 // Inline allocation: every size in every form gets the slot that the library's
-// own table says, and slots that are not cleared belong to one object only.
+// own table says.  Cleared objects are zero even among objects that are not
+// cleared.
 #include <pthread.h>
 
 #include "runtime/base/sizeclass.h"
@@ -8,7 +9,7 @@
 
 enum {
 	LARGEST = RT_INLINE_MAX + 80, // some that are not inline
-	EACH = 3,		      // of a size: the last are taken inline
+	EACH = 3,		      // of a size; the last are inline
 	OBJECTS = 3000,
 };
 
@@ -24,7 +25,8 @@ static void setup(void)
 
 // ---- sizes ----
 
-// slot_size returns the size of the slot that holds n bytes, in plain words.
+// slot_size returns the size of the slot that holds n bytes, by a plain search
+// of the table.
 static size_t slot_size(bool noscan, size_t n)
 {
 	unsigned c = 1;
@@ -38,8 +40,9 @@ static size_t slot_size(bool noscan, size_t n)
 	return sizeclass_table[c].size;
 }
 
-// prime makes runs for the classes beside that of n bytes.  If these had none,
-// an object of a wrong class would come from the library, and be right.
+// prime makes runs for the classes beside that of n bytes.  Without them, an
+// inline allocation that chose a wrong class would call the library, which
+// would choose the right one.
 static void prime(void *(*alloc)(size_t n), bool noscan, size_t n)
 {
 	size_t size = slot_size(noscan, n);
@@ -178,7 +181,7 @@ TEST(every_size_has_the_slot_of_its_class, .n = RT_ARRAY_LEN(forms))
 		    rt_alloc_noscan(n));                                       \
 	expect_slot("constant rt_alloc_noscan_uninit", true, (n),              \
 		    rt_alloc_noscan_uninit(n));
-// A class and its neighbours.
+// A size and the two beside it.
 #define EDGE(n) ONE((n)-1) ONE(n) ONE((n) + 1)
 
 static void constants_to_128(void)
@@ -202,7 +205,7 @@ static void constants_to_1024(void){
     EDGE(352) EDGE(384) EDGE(416) EDGE(448) EDGE(480) EDGE(512) EDGE(576)
 	EDGE(640) EDGE(704) EDGE(768) EDGE(896) ONE(1023) ONE(1024)}
 
-// All in one function would take a compiler minutes.
+// One function with all constants would take a compiler minutes.
 TEST(a_constant_size_has_the_slot_of_its_class)
 {
 	for (int i = 0; i < EACH; i++) {
@@ -214,9 +217,9 @@ TEST(a_constant_size_has_the_slot_of_its_class)
 
 // ---- slots that are not cleared ----
 
-// mixed allocates objects of n bytes, cleared and not in turn, fills them all,
-// and keeps every third.  It returns how many of the cleared ones were not
-// zero.
+// mixed allocates objects of n bytes, by turns cleared and not cleared, fills
+// them all, and keeps every third.  It returns how many of the cleared ones
+// were not zero.
 static unsigned mixed(size_t n)
 {
 	unsigned wrong = 0;
@@ -262,7 +265,7 @@ TEST(slots_that_need_not_be_zero_are_not_cleared)
 }
 
 // When the caches are flushed, the used slots of both runs of a class are
-// counted, and the rest is freed.
+// counted, and the unused slots are freed.
 TEST(both_runs_of_a_class_are_counted)
 {
 	for (size_t n = 16; n <= RT_INLINE_MAX; n *= 2)
@@ -284,7 +287,7 @@ TEST(both_runs_of_a_class_are_counted)
 	ck_assert_uint_eq(heap_live_after_gc(), 0);
 }
 
-// When one run ends while the other one lasts, the other one stays in use.
+// When one run of a class is used up, the other run stays in use.
 TEST(neither_run_of_a_class_ends_the_other)
 {
 	enum { N = 5000 };
@@ -322,7 +325,8 @@ static void *any_of(size_t n, unsigned i)
 	}
 }
 
-// Although the cache has room: two objects of each length came before.
+// A thread in a blocking region or in its own stop gets nothing, although its
+// cache has room: six objects of each length were allocated before.
 TEST(a_thread_that_may_not_allocate_gets_nothing, .n = 2)
 {
 	for (size_t i = 0; i < RT_ARRAY_LEN(lengths); i++)
@@ -372,7 +376,8 @@ TEST(a_stop_waits_for_no_cache_to_be_empty)
 	must(rt_blocking_leave());
 }
 
-// Objects that are too long for the inline path hasten collections as others.
+// Objects that are too long for the inline path count for the pacer as inline
+// ones do: the heap does not grow far beyond its goal.
 TEST(long_objects_keep_the_goal, .n = RT_ARRAY_LEN(lengths) - 2)
 {
 	enum { BYTES = 32 << 20, SLACK = 128 << 10 };

@@ -72,7 +72,7 @@ static void expect(bool ok)
 		atomic_u32_add_relaxed(&graph.wrong, 1);
 }
 
-// trace_node traces a node: its number, and a reference to a leaf.
+// trace_node traces a node, which holds its number and a reference to a leaf.
 static void trace_node(rt_tracer *t, void *obj, size_t size, void *arg)
 {
 	uint64_t *p = obj;
@@ -155,8 +155,8 @@ static void tell_values(rt_tracer *t, void *arg)
 	rt_trace_values(t, values, values + NODES, &nan_box);
 }
 
-// Each makes values[i] refer to something.  Returns the number of objects that
-// it took.
+// Each function by_... makes the collector reach what values[i] refers to, in
+// its own way.  Returns the number of objects that it allocated.
 
 static unsigned by_pointers(void)
 {
@@ -188,7 +188,7 @@ static unsigned by_formatted_range(void)
 
 static const uint64_t bit_0[] = {1}, bit_1[] = {2};
 
-// by_typed leads to nodes by one typed object for each.
+// by_typed leads to nodes by one typed object for each node.
 static unsigned by_typed(const rt_type *type)
 {
 	uint64_t **table = hold(rt_alloc(NODES * sizeof *table));
@@ -350,7 +350,8 @@ static void collect(const struct way *way, uint64_t live, uint32_t first)
 	}
 }
 
-// Every other word points to the second word of its node.
+// point makes values[i] refer to node i.  Unless exact is true, every other
+// word points to the second word of its node.
 static void point(bool exact)
 {
 	for (unsigned i = 0; i < NODES; i++)
@@ -389,12 +390,12 @@ TEST(every_way_leads_to_each_node_once, .n = WAYS * MODES * FLAG_SETS)
 	// From now on markers expect typed objects.
 	ck_assert_ptr_nonnull(rt_alloc_typed(&cell, 1));
 	collect(way, n, once);
-	// A helper may come late.
+	// A helper may start too late to mark anything.
 	while (mode >= HELPERS && HEAP_CUT == 1 && helped() == 0)
 		collect(way, n, once);
 }
 
-// Handles are exact, so for them this is no question.
+// Handles refer only to the beginning of an object anyway.
 TEST(no_way_leads_behind_the_first_16_bytes, .n = WAYS * MODES)
 {
 	const struct way *way = &ways[_i % WAYS];
@@ -409,7 +410,7 @@ TEST(no_way_leads_behind_the_first_16_bytes, .n = WAYS * MODES)
 	ck_assert_msg(heap_live_after_gc() == n, "%s", way->name);
 }
 
-// Several ways at once.
+// Several ways lead to each node, but only one call for it is the first.
 TEST(a_node_is_first_by_one_way_only, .n = MODES * FLAG_SETS)
 {
 	uint32_t flags = flag_sets[_i % FLAG_SETS];

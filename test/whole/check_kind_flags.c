@@ -67,7 +67,7 @@ static void tell_first(rt_tracer *t, void *obj, size_t size, void *arg)
 	rt_trace_ptr(t, *(void **)obj);
 }
 
-// Where a word is that refers to an object.
+// Where the word that refers to an object is stored.
 enum place { IN_RANGE, IN_WORDS, IN_CALLBACK, IN_TYPE, PLACES };
 
 static const uint64_t one_bit[] = {1};
@@ -85,8 +85,8 @@ static void make_holder_kinds(void)
 	    kind_make(.layout = RT_LAYOUT_TYPE, .type = &one_word);
 }
 
-// put makes *at lead to a word by way of a place.  Returns the number of
-// objects that it took.
+// put stores a word in the given place, to which *at then leads.  Returns the
+// number of objects that it allocated.
 static unsigned put(uintptr_t *at, enum place place, uintptr_t word)
 {
 	uintptr_t *holder;
@@ -106,15 +106,16 @@ static const size_t sizes[] = {8,  13,	16,   24,   30,	   32,	  48,
 
 static_assert(ROOTS == OFFSETS * PLACES * 2, "a root for each");
 
-// refers tells whether a word that is off bytes behind p refers to the object
-// at p.  Its low bits count for nothing.
+// refers tells whether a word that points off bytes behind p refers to the
+// object at p.  The low bits of the word do not matter.
 static bool refers(bool base, uintptr_t p, size_t off)
 {
 	return !base || (p + off) / 8 - p / 8 < 2;
 }
 
-// look_at_offsets looks at words that point to and into objects of a size.  Of
-// two objects of 24 bytes one begins between two granules.
+// look_at_offsets checks which words that point to and into objects of a size
+// keep them alive.  Of two neighbours of 24 bytes, one begins in the middle of
+// a granule.
 static void look_at_offsets(int kind, size_t size, bool base)
 {
 	static const size_t near[OFFSETS - 1] = {0,  1,	 7,  8,	 15, 16,
@@ -167,7 +168,7 @@ TEST(words_refer_to_the_first_16_bytes, .n = MODES * 2)
 	ck_assert_int_eq(rt_fini(), RT_OK);
 }
 
-// A kind that ended takes its rules along.
+// A kind has only its own rules, not those of an earlier kind with its number.
 TEST(the_rule_ends_with_the_kind)
 {
 	start(ALONE);
@@ -198,7 +199,8 @@ static bool kept_by_word(uintptr_t p, size_t off)
 	return rt_is_heap((void *)p);
 }
 
-// A pointer to any place in the object, and with past_end to its end.
+// On a stack, a pointer to any place in an object refers to it, even if its
+// kind has RT_KIND_BASE.
 TEST(from_stacks_any_pointer_refers_to_it, .n = MODES)
 {
 	enum mode mode = (enum mode)_i;
@@ -258,8 +260,8 @@ enum {
 	FIRST_NAME = 0, // word: the node's number
 };
 
-// The graph, where the collector does not look.  A node is words: its number, a
-// stale reference, and references up to its end.
+// The test's record of the graph, at which the collector does not look.  A node
+// holds its number, a stale reference, and references up to its end.
 static struct node {
 	uint64_t *p;
 	size_t words;
@@ -309,7 +311,7 @@ static void trace_node(rt_tracer *t, void *obj, size_t size, void *arg)
 		expect(pthread_equal(pthread_self(), calls.collector));
 	}
 	if (calls.flags & RT_KIND_ONCE) {
-		// It is cleared by the first call of all, or later.
+		// The first call clears the reference, so later ones find null.
 		expect(first || p[STALE_WORD] == 0);
 		if (first)
 			p[STALE_WORD] = 0;
@@ -352,7 +354,8 @@ static void make_nodes(int kind, struct rng *r)
 				    (uintptr_t)nodes[rng_below(r, NODES)].p;
 }
 
-// mark_live finds what the first FEW nodes reach.  Returns their number.
+// mark_live marks the first FEW nodes and all that they reach.  Returns the
+// number of nodes that it marked.
 static unsigned mark_live(void)
 {
 	static unsigned stack[NODES];
@@ -388,7 +391,7 @@ static void make_array(void)
 	root[0] = (uintptr_t)array;
 }
 
-// make_stale gives each node a stale reference.
+// make_stale gives each live node a stale reference.
 static void make_stale(void)
 {
 	for (unsigned i = 0; i < NODES; i++)
@@ -396,7 +399,7 @@ static void make_stale(void)
 			nodes[i].p[STALE_WORD] = (uintptr_t)rt_alloc_noscan(16);
 }
 
-// collect collects once, and compares the calls.
+// collect collects once, and checks how often each callback was called.
 static void collect(unsigned live, bool once)
 {
 	for (unsigned i = 0; i < NODES; i++) {
@@ -475,7 +478,8 @@ TEST(calls_are_as_the_flags_say, .n = MODES * FLAG_SETS)
 		  _i % 2 ? RT_KIND_ANY : RT_KIND_ANY_ALIGN8);
 }
 
-// A collection at every allocation, while the graph grows.
+// The flags hold even with a collection at every allocation, while the graph
+// grows.
 TEST(calls_are_as_the_flags_say_under_stress, .n = FLAG_SETS)
 {
 	rt_config c = config_of(ALONE);
@@ -502,12 +506,14 @@ TEST(calls_are_as_the_flags_say_under_stress, .n = FLAG_SETS)
 	ck_assert_uint_eq(atomic_u32_load_relaxed(&calls.wrong), 0);
 }
 
-// An object that many refer to, when there is no room for any reference: the
-// callback of each tells more references than a buffer holds.
+// Many nodes refer to one object, and the callback of each node reports more
+// references than a buffer holds.  Even without memory for buffers, each round
+// of marking marks something.
 TEST(every_round_marks_something, .n = FLAG_SETS)
 {
 	enum { WIDE = 100, EACH = WORK_ENTRIES + 100 };
-	// Behind the first granule the mark of the object must be looked for.
+	// For a reference behind the first granule, the marker must look up
+	// where the object begins.
 	const unsigned reach =
 	    flag_sets[_i] & RT_KIND_BASE ? RT_GRANULE : EACH * 8;
 	struct rng r;
@@ -547,8 +553,8 @@ TEST(every_round_marks_something, .n = FLAG_SETS)
 	}
 }
 
-// After marking, the thread is in no callback.  Marking itself must see to
-// that, because without checkmark no later step does.
+// After marking, rt_tracer_self returns NULL.  Marking itself must reset it,
+// because without checkmark no later step does.
 TEST(no_tracer_is_left)
 {
 	rt_config c = config_of(ALONE);
@@ -577,7 +583,8 @@ static const rt_type traced_type =
 		 &type_calls, "traced", 0);
 static const rt_type *const type_table[] = {&traced_type};
 
-// The callback of a type counts as one of the kind that leads to the type.
+// The flags of a kind apply to the callback of the type that the kind leads to
+// as well.
 TEST(callbacks_of_types_are_meant_as_well, .n = 3)
 {
 	static const int layouts[] = {RT_LAYOUT_TYPE, RT_LAYOUT_HEADER,
@@ -612,7 +619,7 @@ TEST(callbacks_of_types_are_meant_as_well, .n = 3)
 
 // ---- the size that a callback is told ----
 
-enum { ODD_SIZE = 40001 }; // of an object as long as requested
+enum { ODD_SIZE = 40001 }; // such an object is exactly as long as requested
 
 static unsigned odd_calls;
 
@@ -627,7 +634,7 @@ static void trace_odd(rt_tracer *t, void *obj, size_t size, void *arg)
 static const rt_type odd_type = RT_TYPE_INIT(
     24, 16, one_bit, 0, 0, NULL, NULL, trace_odd, NULL, NULL, NULL, "odd", 0);
 
-// It is whole words, by whatever way the callback is found.
+// The size is a whole number of words, whichever way the callback is found.
 TEST(the_size_is_rounded_down, .n = 2 * FLAG_SETS)
 {
 	static const enum mode modes[] = {ALONE, NO_MEMORY};
@@ -642,7 +649,7 @@ TEST(the_size_is_rounded_down, .n = 2 * FLAG_SETS)
 	root[1] = (uintptr_t)rt_alloc_kind(
 	    add_kind(RT_LAYOUT_TRACE, flags, trace_odd, RT_KIND_ANY), ODD_SIZE);
 	ck_assert_uint_eq(heap_live_after_gc(), 2);
-	ck_assert_uint_ge(odd_calls, 4); // by marking and by its check
+	ck_assert_uint_ge(odd_calls, 4); // by marking and by checkmark
 }
 
 // ---- structs of other versions ----

@@ -71,7 +71,8 @@ static void tell_long_name(rt_tracer *t, void *obj, size_t size, void *arg)
 	rt_trace_ptr(t, of(obj, 3));
 }
 
-// A value from elsewhere, of which no word of the object is known.
+// A reference that is no word of the object, so the report cannot say where it
+// is.
 static void tell_hidden(rt_tracer *t, void *obj, size_t size, void *arg)
 {
 	(void)size, (void)arg;
@@ -114,7 +115,7 @@ static const struct report {
 	const rt_value_format *format;
 	rt_trace_fn *trace;
 	rt_describe_fn *describe;
-	const char *says; // of the container
+	const char *says; // what the report says of the container
 } reports[] = {
     {RT_LAYOUT_WORDS, NULL, NULL, NULL, NULL, ", offset 24"},
     {RT_LAYOUT_WORDS, NULL, &tags, NULL, NULL, ", offset 24"},
@@ -161,7 +162,7 @@ static void miss_a_child(void)
 	rt_roots_add(root, root + 1, RT_ROOT_EXACT);
 	kind = add_kind(kind_name);
 	root[0] = rt_alloc_kind(kind, 48);
-	rt_alloc_kind(kind, 48); // the child's slot is another one
+	rt_alloc_kind(kind, 48); // so the child does not end at the parent
 	child = (uintptr_t)rt_alloc_kind(kind, 48);
 	missed_say(child, (uintptr_t)root[0]);
 	root[0][3] = child | (tagged ? 5 : 0);
@@ -169,7 +170,7 @@ static void miss_a_child(void)
 		root[0][3] = 0;
 		root[0][4] = ~child;
 	}
-	rt_gc(); // also retires the runs, so that the bit is the object's
+	rt_gc(); // also retires the runs, so missed_inside finds the bit
 	missed_inside(root[0]);
 	rt_gc();
 	fputs("not noticed\n", stderr);
@@ -196,7 +197,7 @@ TEST(a_kind_has_a_name_of_31_bytes, .n = 2)
 		    report->says);
 }
 
-// A name costs nothing and says nothing while nothing reports.
+// Names change nothing while no missed reference is reported.
 static unsigned asked;
 
 static void tell_asked(rt_tracer *t, void *obj, size_t size, void *arg)

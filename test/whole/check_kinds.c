@@ -102,7 +102,8 @@ static uint64_t mappings(void)
 	return n;
 }
 
-// What the first thread had of its kinds is kept for the next.
+// The memory that the first thread's cache had for its kinds is kept for the
+// next thread.
 TEST(the_second_thread_that_uses_kinds_maps_nothing)
 {
 	heap_start_exact(heap_config(HEAP_QUIET));
@@ -134,7 +135,7 @@ TEST(a_kind_with_objects_is_busy)
 	}
 }
 
-// A cached span without objects does not keep its kind.
+// A cached span without objects does not make its kind busy.
 TEST(an_empty_span_is_no_object)
 {
 	int k;
@@ -276,7 +277,7 @@ TEST(each_field_is_checked_by_itself)
 	FORMATS(EXPECT_FORMAT)
 	TYPES(EXPECT_TYPE)
 	DESCS(EXPECT_DESC)
-	// None of these calls made anything.
+	// None of these calls registered a kind.
 	ck_assert_int_eq(add_words(RT_KIND_ANY), RT_KIND_FIRST);
 }
 
@@ -300,7 +301,7 @@ TEST(objects_have_the_size_and_alignment_of_their_kind, .n = 2)
 	rt_config c = heap_config(HEAP_QUIET);
 	int numbers[] = {4, 15, 16, 23};
 
-	c.gcstress = _i == 1; // all by calls
+	c.gcstress = _i == 1; // no allocation is inline
 	heap_start_exact(c);
 	for (unsigned i = 0; i < RT_ARRAY_LEN(numbers); i++) {
 		ck_assert_int_eq(add_words(numbers[i]), numbers[i]);
@@ -324,10 +325,11 @@ TEST(objects_have_the_size_and_alignment_of_their_kind, .n = 2)
 	ck_assert_uint_eq(heap_live_after_gc(), 0);
 }
 
-// Inline, by a function, and with a thread; kind and size constant or not.
+// Allocation inline, by a function and with a thread, with kind and size
+// constant or not, gives objects of one size and kind.
 TEST(all_ways_allocate_the_same)
 {
-	enum { FIRST = RT_KIND_ALIGN8_FIRST }; // of those with a class of 24
+	enum { FIRST = RT_KIND_ALIGN8_FIRST }; // with a class of 24 bytes
 	volatile int kind = FIRST;
 	volatile size_t n = 24;
 

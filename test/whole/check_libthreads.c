@@ -31,7 +31,7 @@ enum { MOST = 8 }; // threads of a kind
 
 static const char *const names[KINDS] = {"rtheap helper", "rtheap scavenge"};
 
-// with_helpers returns a configuration with both kinds.
+// with_helpers returns a configuration with n helpers and the scavenger.
 static rt_config with_helpers(int n)
 {
 	rt_config c = heap_config(100);
@@ -62,7 +62,8 @@ static bool it_serves(void)
 	return schedpoint_passed(SCHED_SERVE_BEGIN) != 0;
 }
 
-// await_serving waits until the scavenger has all that it begins with.
+// await_serving waits until the scavenger begins to serve.  For a helper it
+// does nothing.
 static void await_serving(enum kind kind)
 {
 	if (kind == SCAVENGER)
@@ -113,11 +114,12 @@ static void await_none(enum kind kind)
 
 // ---- processors and scheduling ----
 
-// What the one thread of a kind must have.  It is made beside the test.
+// What the one thread of a kind must have.  A thread beside the test's makes
+// it.
 static struct {
 	enum kind kind;
 	cpu_set_t usable;
-	bool inherits;	 // whatever its maker has
+	bool inherits;	 // its maker's processors and class
 	unsigned refuse; // calls that are refused when it begins
 	bool by_use;
 } expected;
@@ -198,7 +200,8 @@ static void *make_apart(void *arg)
 	return arg;
 }
 
-// check_as_expected makes the thread in a heap, and uses that.
+// check_as_expected makes a heap, makes and checks the expected thread in it,
+// and uses the heap.
 static void check_as_expected(rt_config c)
 {
 	start_heap(c);
@@ -207,8 +210,8 @@ static void check_as_expected(rt_config c)
 	must(rt_fini());
 }
 
-// init_with_mask makes a heap whose threads shall have the processors of a mask
-// of some bytes, which rt_init copies.
+// init_with_mask makes a heap whose threads must have the processors of a mask.
+// rt_init copies the mask.
 static void init_with_mask(cpu_set_t mask, size_t bytes)
 {
 	rt_config c = with_helpers(1);
@@ -229,8 +232,8 @@ static bool has_two(const cpu_set_t *all)
 
 GROUP(scheduling, .timeout = 2 * AWAIT_SECONDS);
 
-// From the thread that makes it, a helper inherits its class, and both kinds
-// their nice value, but no kind its processors.
+// A helper inherits the scheduling class of the thread that makes it.  Both
+// kinds inherit that thread's nice value, but not its processors.
 TEST(each_kind_has_the_processors_of_rt_init, .n = KINDS)
 {
 	expected.kind = (enum kind)_i;
@@ -238,8 +241,8 @@ TEST(each_kind_has_the_processors_of_rt_init, .n = KINDS)
 	check_as_expected(with_helpers(1));
 }
 
-// The same if the first allocation of a pinned thread makes it.  The object is
-// large enough for that.
+// The scavenger has all processors of rt_init even if the first allocation of a
+// pinned thread makes it.  The object is large enough to make the scavenger.
 TEST(a_first_allocation_makes_a_thread_with_all_processors)
 {
 	expected.kind = SCAVENGER;
@@ -270,7 +273,7 @@ TEST(each_kind_has_the_processors_of_gc_affinity, .n = KINDS)
 	must(rt_fini());
 }
 
-// There is no processor with such a number.
+// If no processor of gc_affinity exists, each kind has those of rt_init.
 TEST(processors_that_do_not_exist_leave_those_of_rt_init, .n = KINDS)
 {
 	cpu_set_t absent;
@@ -289,7 +292,8 @@ TEST(processors_that_do_not_exist_leave_those_of_rt_init, .n = KINDS)
 	must(rt_fini());
 }
 
-// The system refuses the first call, or all.
+// A new thread sets its processors and its scheduling.  The system refuses the
+// first of these calls, or all of them.
 TEST(refused_calls_leave_a_thread_what_it_has, .n = 2 * KINDS)
 {
 	cpu_set_t all = own_processors();
@@ -387,8 +391,9 @@ static rt_config with_start(rt_gc_thread_fn *fn, int helpers)
 	return c;
 }
 
-// check_start checks what the nth thread has told.  One is made after the
-// other, so each finds the P of the test and those of the threads before it.
+// check_start checks what the nth thread has recorded.  The threads are made
+// one after the other, so each finds the P of the test and the Ps of the
+// threads before it.
 static void check_start(uint32_t n, enum kind kind)
 {
 	const struct start *s = &starts[n];
@@ -467,8 +472,8 @@ static void *make_as_batch(void *kind)
 	return NULL;
 }
 
-// The scavenger has its scheduling when the host is told, so that the host can
-// change it.
+// The scavenger sets its scheduling before the host is told of it, so that the
+// host can change it.
 TEST(only_the_scavenger_begins_with_default_scheduling, .n = KINDS)
 {
 	enum kind kind = (enum kind)_i;
@@ -527,8 +532,8 @@ static void *make_beside(void *kind)
 	return NULL;
 }
 
-// works_in_child tells whether the child of a fork has a heap that works, and
-// makes a thread of its own.
+// works_in_child tells whether the heap works in the child of a fork, and
+// whether the host is told of a thread that the child makes.
 static bool works_in_child(enum kind kind)
 {
 	bool ok = rt_gc() == RT_OK && heap_is_whole();
@@ -545,7 +550,8 @@ static bool works_in_child(enum kind kind)
 	return ok && rt_fini() == RT_OK;
 }
 
-// Only the thread that makes another one waits for what the host does then.
+// While the host's function runs in a new thread, only the thread that makes
+// that one waits for it.
 TEST(no_stop_and_no_fork_waits_for_the_host, .n = KINDS)
 {
 	enum kind kind = (enum kind)_i;
@@ -557,7 +563,7 @@ TEST(no_stop_and_no_fork_waits_for_the_host, .n = KINDS)
 	must(rt_gc());
 	heap_healthy();
 	heap_stats();
-	make(kind); // the other thread is doing that
+	make(kind); // returns at once: the other thread makes it
 	if (process_forked())
 		process_end(works_in_child(kind));
 	ck_assert_int_eq(rt_fini(), RT_EBUSY);
@@ -589,7 +595,7 @@ TEST(the_child_of_a_fork_tells_of_its_threads, .n = KINDS)
 
 static pthread_key_t key;
 static int attached[3];	   // what attaching returned
-static unsigned destroyed; // when a thread ends
+static unsigned destroyed; // calls of destroy
 
 static int try_to_attach(void)
 {

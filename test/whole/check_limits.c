@@ -87,7 +87,7 @@ static unsigned fill(size_t n)
 	return nroots;
 }
 
-// in_order requires that what the roots hold lives, and nothing more, and that
+// in_order requires that exactly the objects of the roots are live, and that
 // the statistics say so.
 static void in_order(void)
 {
@@ -125,7 +125,7 @@ TEST(address_space, .n = RT_ARRAY_LEN(spaces), .unless = SUITE_SANITIZED)
 		end();
 	}
 	process_unlimit(RLIMIT_AS);
-	// malloc may have got itself an area.
+	// malloc may have mapped an arena.
 	ck_assert_uint_le(process_status("VmSize"), before + MIB);
 	begin();
 	ck_assert_uint_ge(fill(MIB), 60);
@@ -136,7 +136,8 @@ TEST(address_space, .n = RT_ARRAY_LEN(spaces), .unless = SUITE_SANITIZED)
 
 enum { ROOM = 24 }; // MiB
 
-// What is reserved is not data, so init succeeds and memory is refused later.
+// Reserved address space is not data.  So rt_init may succeed, and memory is
+// refused only later.
 TEST(data_of_a_new_heap, .unless = SUITE_SANITIZED)
 {
 	unsigned held = 0;
@@ -161,15 +162,15 @@ TEST(data_of_a_new_heap, .unless = SUITE_SANITIZED)
 
 // ---- to the limit and back ----
 
-// Which limit stops a heap that may have 64 MiB, and how much objects of up to
-// 600 000 bytes then fill.
+// The limit that a heap of at most 64 MiB reaches, and how many MiB of objects
+// of about 600 000 bytes or less then fit.
 static const struct {
 	uint64_t data;	      // more of it, in MiB; 0: the heap's own limit
 	uint64_t least, most; // MiB
 } limits[] = {{ROOM, ROOM / 2, ROOM}, {0, 32, 64}};
 
-// Objects of many sizes are allocated until they are refused, again and again:
-// nothing gets lost on the way.
+// Objects of many sizes are allocated until they are refused, again and again.
+// No memory is lost on the way.
 TEST(to_the_limit_and_back, .n = RT_ARRAY_LEN(limits),
      .unless = SUITE_SANITIZED)
 {
@@ -195,7 +196,7 @@ TEST(to_the_limit_and_back, .n = RT_ARRAY_LEN(limits),
 		ck_assert_uint_le(m.heap_sys, 64 * MIB);
 		if (round == 50)
 			sys = m.sys;
-		if (round > 50) // span records may be cut for a while
+		if (round > 50) // until then span records may be made
 			ck_assert_uint_le(m.sys, sys + MIB);
 		drop();
 	}
@@ -259,11 +260,11 @@ TEST(threads)
 
 // ---- stacks ----
 
-// use makes an attached thread go as deep as it may.
+// use attaches, and calls the functions that need the most stack.
 static void *use(void *arg)
 {
 	static uint64_t words[RT_GCSTATS_WORDS];
-	static rt_memstats m; // the caller's is not the library's to save
+	static rt_memstats m; // static, so it takes no stack
 	static rt_cycle cycle;
 	static struct rt_verify v;
 	rt_metric_sample s = {.name = "/gc/pauses:seconds"};
@@ -335,15 +336,15 @@ TEST(stack_without_a_limit)
 
 // ---- mappings ----
 
-// How many mappings are made to come to the end of what the process may have,
-// usually 65 530.  Where that is more, and in the second run, the table of
-// system calls refuses instead.
+// The most mappings that are made to reach the limit of the process, which is
+// usually 65 530.  If the limit is higher, and in the second run, mappings are
+// refused by the table of system calls instead.
 static const unsigned crowds[] = {1 << 17, 0};
 enum { CROWD_PAGES = 1 << 17 };
 
-static char *crowd; // pages, every second one of which is a mapping
+static char *crowd; // pages; every second page is a mapping
 
-// Calls that make mappings, or make two of one.
+// Calls that make mappings, or split one in two.
 static const enum oscall splitting[] = {
     OSCALL_RESERVE, OSCALL_COMMIT, OSCALL_UNCOMMIT,
     OSCALL_MAP,	    OSCALL_ADVISE, OSCALL_NAME,
@@ -354,7 +355,7 @@ static size_t page_size(void)
 	return (size_t)sysconf(_SC_PAGESIZE);
 }
 
-// refuse_mappings grants n calls of each sort.
+// refuse_mappings refuses all but the first n calls of each sort.
 static void refuse_mappings(unsigned n)
 {
 	for (unsigned i = 0; i < RT_ARRAY_LEN(splitting); i++)
@@ -367,8 +368,8 @@ static void grant_mappings(void)
 		fault_fail(splitting[i], 1, 0, 0);
 }
 
-// crowd_make makes at most that many mappings, and leaves about n that the
-// process may still make.
+// crowd_make makes no more mappings than most.  It stops when the process can
+// make only about n more.
 static void crowd_make(unsigned most, unsigned n)
 {
 	unsigned last = 0;
@@ -398,7 +399,8 @@ static void crowd_end(void)
 	crowd = NULL;
 }
 
-// With no mapping left, or a few, an existing heap can still be used.
+// When the process can make no more mappings, or only a few, an existing heap
+// can still be used.
 TEST(mappings, .n = RT_ARRAY_LEN(crowds), .unless = SUITE_SANITIZED)
 {
 	begin();
@@ -426,7 +428,8 @@ TEST(mappings, .n = RT_ARRAY_LEN(crowds), .unless = SUITE_SANITIZED)
 	}
 }
 
-// A heap is made, or it is not.
+// If the process can make only a few mappings, rt_init makes a heap that works,
+// or returns RT_ENOMEM.
 TEST(mappings_of_a_new_heap, .n = RT_ARRAY_LEN(crowds),
      .unless = SUITE_SANITIZED)
 {

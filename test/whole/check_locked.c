@@ -1,5 +1,5 @@
 // A heap in a process that locks its memory (mlockall), as audio and real-time
-// hosts do, where little may be locked.  Usable memory is locked and counted,
+// hosts do, and may lock only a little.  Usable memory is locked and counted,
 // address space is not, and nothing is prepared ahead.  Most tests are left out
 // of builds with a sanitizer, whose shadow would be locked.
 #define _GNU_SOURCE 1
@@ -59,8 +59,8 @@ static bool lock_little(int flags)
 	       lock_memory(flags);
 }
 
-// may_lock tells whether bytes may be locked.  Its mapping, which has no
-// access, takes no memory.
+// may_lock tells whether so many bytes may be locked.  It maps them without
+// access, which takes no memory.
 static bool may_lock(size_t bytes)
 {
 	void *p =
@@ -141,7 +141,7 @@ TEST(a_heap_lives_within_what_may_be_locked, .unless = SUITE_SANITIZED)
 	ck_assert_uint_eq(warnings, 0);
 }
 
-// The heap does not become longer before there is need, which would take
+// The heap does not grow before there is need, because growth would take locked
 // memory.
 TEST(locked_memory_is_not_taken_early, .unless = SUITE_SANITIZED)
 {
@@ -163,7 +163,9 @@ TEST(locked_memory_is_not_taken_early, .unless = SUITE_SANITIZED)
 	ck_assert_int_eq(rt_fini(), RT_OK);
 }
 
-// A lock that is refused later leaves no usable memory that is not locked.
+// Any lock after the first may be refused.  rt_init then returns RT_ENOTSUP, or
+// the heap works once the system locks memory again, and nothing stays locked
+// after it.
 TEST(a_lock_may_be_refused_at_any_time, .unless = SUITE_SANITIZED)
 {
 	rt_config c = warned_config();
@@ -242,7 +244,7 @@ TEST(nothing_is_prepared_ahead_that_would_be_locked, .n = 2,
 	c.populate = 0;
 	let = _i != 0 || lock_memory(MCL_FUTURE | MCL_ONFAULT);
 	ck_assert_int_eq(rt_init(&c), RT_OK);
-	if (_i != 0) // locked later, as it is
+	if (_i != 0) // locked after rt_init
 		let = lock_memory(MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT);
 	if (let && may_lock(RANGE))
 		grow();
@@ -285,8 +287,8 @@ TEST(memory_comes_in_as_the_host_has_asked, .n = 2, .unless = SUITE_SANITIZED)
 	ck_assert_int_eq(rt_fini(), RT_OK);
 }
 
-// Where there is no address space, no memory can be reserved, so the test
-// cannot tell whether new memory would be locked.
+// Without address space no memory can be reserved.  So oscall_locking cannot
+// tell whether new memory would be locked, and returns OSCALL_LOCK_NONE.
 TEST(address_space_may_be_refused, .unless = SUITE_SANITIZED)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);

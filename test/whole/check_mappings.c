@@ -1,5 +1,5 @@
-// How many mappings the heap takes, that it reports the number, and that it
-// lives when there are no more.
+// How many mappings the heap takes.  It reports the number, and goes on when
+// the process can make no more mappings.
 #define _GNU_SOURCE 1
 
 #include <pthread.h>
@@ -33,18 +33,18 @@ static unsigned maps(const char *text)
 	return n;
 }
 
-// named counts those that have a name of the library.  The path of the program
-// may contain that name as well.
+// named counts the mappings that have a name of the library.  It looks for the
+// bracket as well, because the path of the program may contain that name.
 static unsigned named(void)
 {
 	return maps("[anon:rtheap");
 }
 
-static unsigned before_heap; // mappings of the process then
+static unsigned before_heap; // mappings of the process before the heap
 
 // ours returns how many mappings the heap has: those with its name, or, where
 // the kernel knows no names, those that the process did not have before.  It
-// returns 0 where a sanitizer makes some as well.
+// returns 0 if these may be a sanitizer's.
 static unsigned ours(void)
 {
 	unsigned n = named();
@@ -86,8 +86,8 @@ static void start(void)
 	heap_start_exact(c);
 }
 
-// allocate takes bytes of small objects that nothing refers to.  It returns
-// false at a NULL.
+// allocate allocates small objects, bytes in all, that nothing refers to.  It
+// returns false if an allocation returns NULL.
 static bool allocate(uint64_t bytes)
 {
 	for (uint64_t i = 0; i < bytes / SMALL; i++)
@@ -141,7 +141,8 @@ TEST(a_thread_takes_no_mapping)
 	for (unsigned i = 0; i < THREADS; i++)
 		threads[i] = start_thread(attached, NULL);
 	pthread_barrier_wait(&gates.attached);
-	// Blocks of threads come in regions of 64, 64 and 128.
+	// The blocks of threads come in regions that hold 64, 64 and 128 of
+	// them.
 	uint64_t after = counted();
 	unsigned after_named = named();
 	pthread_barrier_wait(&gates.counted);
@@ -152,8 +153,8 @@ TEST(a_thread_takes_no_mapping)
 	ck_assert_uint_le(after_named, before_named + 3 * 4);
 }
 
-// The count is right, except for neighbours that are alike: without names there
-// are more of those.
+// The library counts at least the mappings that there are.  It counts more
+// because the system joins neighbours that are alike; without names more are.
 TEST(what_is_counted_is_what_there_is)
 {
 	start();
@@ -266,7 +267,8 @@ static void use_large(void)
 		ck_assert_ptr_nonnull(rt_alloc(64 << 10));
 }
 
-// cross takes so many mappings that the warning is due, and then releases them.
+// cross counts so many mappings that the warning is due, and subtracts them
+// again.  It makes none.
 static void cross(void)
 {
 	int64_t missing = (int64_t)(limit() / 5 * 4 - counted());
@@ -337,7 +339,7 @@ TEST(each_function_that_makes_mappings_tells, .n = RT_ARRAY_LEN(makers))
 
 // ---- no more of them ----
 
-// use_up takes all but a few of the mappings that the process may have.
+// use_up takes all but about leave of the mappings that the process may have.
 static void use_up(unsigned leave)
 {
 	uint64_t n = 2 * systems_limit();
@@ -355,7 +357,8 @@ static void use_up(unsigned leave)
 	}
 }
 
-// keep allocates bytes of small objects that live.  It returns false at a NULL.
+// keep allocates small objects, bytes in all, and keeps them.  It returns false
+// if an allocation returns NULL.
 static bool keep(uint64_t bytes)
 {
 	static void *list[1];

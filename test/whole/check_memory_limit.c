@@ -1,5 +1,5 @@
-// The memory limit: what is mapped stays below it while that is possible, and
-// the program goes on where it is not.
+// The memory limit: mapped memory stays below it while that is possible.  If it
+// is not possible, the program goes on.
 #include <stdio.h>
 
 #include "test/harness/fault.h"
@@ -48,8 +48,9 @@ static uint64_t churn(uint64_t n, size_t size)
 	return most;
 }
 
-// passed returns by how much objects of a size may pass the limit: tables grow,
-// and so does the heap, by the object that a collection found no room for.
+// passed returns by how much mapped memory may exceed the limit when objects of
+// a size are allocated.  Tables grow, and the heap grows by an object for which
+// a collection found no room.
 static uint64_t passed(size_t size)
 {
 	return MIB + (size > MIB ? size : 0);
@@ -91,7 +92,8 @@ static void leave_holes(void)
 	rt_gc();
 }
 
-// The heap may be full of holes of one size when objects of another come.
+// Free pages are released before other pages are taken, because holes of one
+// size may be of no use for objects of another.
 TEST(pages_go_back_before_others_are_taken)
 {
 	leave_holes();
@@ -100,14 +102,15 @@ TEST(pages_go_back_before_others_are_taken)
 	rt_alloc(64);
 	rt_alloc_noscan(100000);
 	ck_assert_uint_le(mapped(), 48 * MIB + MIB);
-	// 16 holes of 1 MiB were released; 8 MiB need as many pages elsewhere.
+	// 16 holes of 1 MiB were released.  An object of 8 MiB takes other
+	// pages, for which as many must be released.
 	ck_assert_ptr_nonnull(rt_alloc_noscan(8 * MIB));
 	ck_assert_uint_le(mapped(), 48 * MIB + MIB);
 	heap_healthy();
 }
 
-// begin_limited leaves holes, 16 of them too many for the limit, and a bucket
-// of a second.
+// begin_limited leaves holes of 1 MiB, 16 more than the limit allows, and sets
+// the capacity of the limiter's bucket to one second.
 static void begin_limited(void)
 {
 	leave_holes();
@@ -139,8 +142,8 @@ TEST(nothing_goes_back_while_the_limiter_waits)
 	heap_healthy();
 }
 
-// Each step takes half a second, so the limiter ends the releasing after the
-// second one, without any collection.
+// Each step of releasing takes a little more than half a second.  So the
+// limiter ends it after two steps, without a collection.
 TEST(releasing_ends_when_it_takes_too_long)
 {
 	uint64_t before;
@@ -159,8 +162,9 @@ TEST(releasing_ends_when_it_takes_too_long)
 	heap_healthy();
 }
 
-// Every second page is free, so no span of four pages fits between them.  What
-// rt_alloc_many takes is mapped anew, and free pages are released in return.
+// Every second page is free, so no span of four pages fits between the used
+// ones.  rt_alloc_many takes fresh pages, for which free ones must be released.
+// A call ends early at that point.
 TEST(many_end_where_pages_must_be_released)
 {
 	enum { OBJECTS = 4096, MANY = 480 };
@@ -212,7 +216,7 @@ TEST(processor_time_for_the_limit_is_configured)
 // ---- a limit that cannot be kept ----
 
 static unsigned told;
-static unsigned long told_bytes, told_limit; // the last
+static unsigned long told_bytes, told_limit; // of the last warning
 
 static void count_told(const char *text, void *arg)
 {
@@ -246,8 +250,8 @@ TEST(what_cannot_be_kept_is_no_spiral, .n = 3)
 	heap_healthy();
 }
 
-// Garbage is no reason to warn: what is free then is released.  What is told
-// are the limit, and more bytes than that.
+// Garbage is no reason to warn, because the memory of freed objects is
+// released.  The warning names the limit, and a larger number of bytes in use.
 TEST(only_what_cannot_be_kept_is_told)
 {
 	rt_config c = heap_config(100);
@@ -270,7 +274,8 @@ TEST(only_what_cannot_be_kept_is_told)
 	heap_healthy();
 }
 
-// Two percent more or less of live memory do not change much.
+// With two percent more live memory, there is still at most one collection a
+// MiB.
 TEST(collections_rise_gently_near_the_limit)
 {
 	uint64_t before, n[2];
@@ -337,7 +342,8 @@ static void *change(void *arg)
 	return NULL;
 }
 
-// Threads that change everything at any time, while others collect and release.
+// Threads change all limits at any time, while other threads collect and
+// release.
 TEST(limits_change_beside_threads)
 {
 	pthread_t t[THREADS];

@@ -416,11 +416,12 @@ static struct answers in_nogc(struct answers a, long answer)
 	return a;
 }
 
-// Callbacks of a collection answer as the own stop does, or, in a helper, as an
-// unattached thread, unless CALLBACKS says otherwise.  In a no-GC stretch the
-// answer is that of an attached thread, unless in_nogc says otherwise, or
-// BLOCKS: a function that blocks or polls is refused there.  A thread of the
-// library that begins is not attached, and only ATTACHES differs.
+// In a callback of a collection a function answers as in the own stop, or, in a
+// helper, as in an unattached thread, unless CALLBACKS says otherwise.  In a
+// no-GC stretch it answers as in an attached thread, unless in_nogc says
+// otherwise.  BLOCKS is for a function that blocks or polls, which is refused
+// in a stretch.  In gc_thread_start a function answers as in an unattached
+// thread, except with ATTACHES.
 #define ANSWERS(a, b, c, d, e) ((struct answers){{a, b, c, d, e, e, b, c, b}})
 #define CALLBACKS(a, b, c, d, e, f, g)                                         \
 	((struct answers){{a, b, c, d, e, f, g, c, b}})
@@ -446,7 +447,7 @@ static struct {
 	const char *name;
 	enum place place;
 	struct answers want;
-	unsigned rows; // of this run, even those that cannot be made here
+	unsigned rows; // calls of this run, even those that cannot be made here
 } door;
 
 // has_statistics tells whether exact statistics can be read in a place.
@@ -522,7 +523,8 @@ static long call_frames(void)
 	return !top ? NOTHING : top == &f ? SOME : -1;
 }
 
-// call_frame_of_a_block does the same by RT_FRAME.
+// call_frame_of_a_block puts a frame on the list by RT_FRAME, which takes it
+// off again at the end of the block.
 static long call_frame_of_a_block(void)
 {
 	const rt_frame *outer = rt_frames_save(), *inner;
@@ -553,7 +555,7 @@ static long call_desc_inits_of(size_t size)
 	       ((char *)&k)[size] == 1 && ((char *)&s)[size] == 1;
 }
 
-// call_inits_of_nothing has nothing to set.
+// call_inits_of_nothing passes NULL, which the functions must ignore.
 static long call_inits_of_nothing(void)
 {
 	rt_config_init_sized(NULL, sizeof(rt_config));
@@ -586,7 +588,7 @@ static long call_realloc_freed(void)
 	       (p ? rt_resize(p, 208) != RT_EINVAL : 0);
 }
 
-// door_end judges a call; errno belongs to the host.
+// door_end judges the answer of a call, and whether errno is unchanged.
 static void door_end(long got)
 {
 	judge(door.name, "errno", errno, EXDEV);
@@ -777,7 +779,7 @@ void run_doors(enum place place)
 	DOOR(ATTACHED_ONLY(RT_OK), call_set_stack());
 	DOOR(ANSWERS(RT_ESTATE, RT_EPERM, RT_OK, RT_ESTATE, RT_OK),
 	     call_thread_stack());
-	// A root callback may do this.
+	// A root callback may call this function.
 	DOOR(CALLBACKS(RT_ESTATE, RT_EPERM, RT_EPERM, RT_EPERM, RT_EPERM,
 		       NOT_HERE, RT_EPERM),
 	     rt_thread_set_stack_of(rt_thread_self(), words, words + 1));

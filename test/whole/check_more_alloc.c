@@ -75,7 +75,8 @@ TEST(a_copy_has_no_references)
 	heap_healthy();
 }
 
-// Each copy is made from the one before.  The next collection may free that.
+// Each copy is made from the previous copy, to which only the argument refers.
+// A collection runs at each allocation.
 TEST(a_copy_of_an_object_that_has_no_other_reference)
 {
 	rt_config c = heap_config(HEAP_QUIET);
@@ -145,7 +146,7 @@ TEST(other_alignments_are_refused)
 	ck_assert_ptr_eq(rt_alloc_aligned(RT_WORDS, 64, 0), rt_alloc(0));
 }
 
-// No page is taken beside those of the object.
+// An alignment takes no pages beside those of the object.
 TEST(pages_are_not_wasted_for_an_alignment)
 {
 	rt_config c = heap_config(HEAP_QUIET);
@@ -168,7 +169,7 @@ TEST(pages_are_not_wasted_for_an_alignment)
 		ck_assert_ptr_nonnull(root[i]);
 	}
 	ck_assert_ptr_null(rt_alloc_aligned(RT_NOSCAN, 2 << 20, 1 << 20));
-	// Between them is room for others.
+	// Between these objects there is room for others.
 	for (int i = 31; i < 60; i++) {
 		root[i] = rt_alloc_aligned(RT_NOSCAN, 1 << 20, 1 << 20);
 		ck_assert_ptr_nonnull(root[i]);
@@ -208,7 +209,8 @@ TEST(many_objects_at_once)
 	ck_assert_uint_eq(rt_alloc_many(RT_WORDS, 40000, 5, out), 1);
 }
 
-// No collection comes between the objects of one call, which no root knows.
+// No collection runs between the objects of one call, because no root refers to
+// them yet.  If a collection is due, the call returns fewer objects.
 TEST(a_collection_that_is_due_ends_the_row)
 {
 	enum { N = 100000 };

@@ -116,8 +116,8 @@ static void *call(void *arg)
 static rt_memstats stats;
 static struct rt_verify verified;
 
-// Every function that blocks or polls, by what it answers inside a stretch.
-// tools/doors.sh finds them by their headers' comments.
+// Every function that blocks or polls, with its answer inside a stretch.
+// tools/doors.sh finds these functions by the comments of the headers.
 #define REFUSED(X)                                                             \
 	X(rt_gc(), RT_ESTATE)                                                  \
 	X(rt_free_os_memory(), RT_ESTATE)                                      \
@@ -215,7 +215,7 @@ static void tell_ready(size_t n, void *arg)
 	told++;
 }
 
-// Neither destructors run inside, nor the callback that is told of them.
+// Destructors do not run inside a stretch, but at the first poll after it.
 TEST(destructors_wait_for_the_end)
 {
 	rt_config c = heap_config(HEAP_QUIET);
@@ -404,7 +404,7 @@ static int enter_in_oom(size_t n, void *arg)
 	return 1;
 }
 
-// The handler may begin a stretch, but the allocation is over then.
+// The handler may begin a stretch, but that ends the allocation.
 TEST(a_handler_that_begins_a_stretch_ends_the_allocation)
 {
 	rt_config c = heap_config(HEAP_QUIET);
@@ -460,7 +460,8 @@ static int pick_outside(const void *obj, size_t size, void *arg)
 	return 1;
 }
 
-// Between two stops of one function a handler may begin a stretch as well.
+// A handler may even begin a stretch between two stops of one function.  That
+// function then makes no second stop.
 TEST(a_handler_that_begins_a_stretch_ends_what_would_stop, .n = 2)
 {
 	size_t n = 4711;
@@ -505,7 +506,7 @@ static void *collect_once(void *arg)
 	return NULL;
 }
 
-// Does a stop wait for the calling thread?
+// is_pending tells whether a stop waits for the calling thread.
 static bool is_pending(void)
 {
 	return __atomic_load_n(&rt_thread_self()->pending, __ATOMIC_RELAXED);
@@ -611,8 +612,8 @@ static void in_child(int depth)
 	ck_assert_int_eq(rt_nogc_leave(), RT_ESTATE);
 	ck_assert_int_eq(rt_gc(), RT_OK);
 	heap_healthy();
-	// The thread sanitizer would report a thread of the parent that ended
-	// before the fork.
+	// At a normal exit, ThreadSanitizer would report a thread of the parent
+	// that ended before the fork.
 	syscall(SYS_exit_group, 0);
 	__builtin_unreachable();
 }
@@ -697,7 +698,8 @@ static void *exit_in_own_stop(void *arg)
 
 GROUP(ends, .timeout = 60);
 
-// The library's key is older, so the C library calls its destructor first.
+// The library's key is older than the test's, so the C library calls the
+// library's destructor first.
 TEST(a_thread_that_exits_inside_is_detached)
 {
 	void *(*const body[])(void *) = {exit_inside, exit_in_own_stop};
@@ -710,7 +712,8 @@ TEST(a_thread_that_exits_inside_is_detached)
 		ck_assert_uint_eq(atomic_u32_load_acquire(&ready), 1);
 		ck_assert_uint_eq(atomic_u32_load_relaxed(&procs.attached), 1);
 	}
-	// The next thread begins outside, though it gets the same memory.
+	// The next thread begins outside a stretch, though it gets the record
+	// of the thread that has ended.
 	run_beside(collect_once, NULL);
 	heap_healthy();
 }

@@ -1,20 +1,20 @@
 // Marking loads each word of a host once.
 //
 // A host may write a word while it is marked.  If marking loaded the word twice
-// (runtime/os/poison.h), it might test one value and follow another.  So the
-// loads are counted (test/whole/watch.h): those that the processor executes in
-// a collection of one thread, however the library was compiled.
+// (runtime/os/poison.h), it might test one value and follow another.  So this
+// suite counts the loads that the processor executes in a collection of one
+// thread (test/whole/watch.h), however the library was compiled.
 //
 // Most words must be loaded exactly once; those that the layout leaves out,
-// never.  These are loaded more than once.  What one load returns is tested and
-// followed by itself:
+// never.  These words are loaded more than once, but each load is used by
+// itself:
 //
 //  - A word of a stack that grows down, or of registers.  It is read as an
 //    address, as a value if there is a format, and with past_end once more.
 //    Each reading loads it once.
-//  - The header word of an object.  It is compared with that of the type that
-//    was met before, then leads to the type, and is compared with that type
-//    when the type is remembered.
+//  - The header word of an object.  It is compared with the header of the type
+//    that was met before, then leads to the type, and is compared with that
+//    type when the type is remembered.
 //
 // A value word of a pair is loaded at most once if its tag says that the value
 // is no reference.  Not tried here: static data, which the system copies, and
@@ -152,8 +152,9 @@ static bool covered(uintptr_t page)
 	return true;
 }
 
-// choose returns the page from which on words are watched: the first that has
-// only words of the rows, or in a long row the last page of its first piece.
+// choose returns the first page whose words are watched.  It is the first that
+// has only words of the rows, or in a long row the last page of its first
+// piece.
 static uintptr_t choose(void)
 {
 	uintptr_t page = base_align_up((uintptr_t)rows.row[0], PAGE);
@@ -220,7 +221,7 @@ static struct times each_once(size_t i)
 }
 
 // In each content but the first and the last, a word that does not meet the
-// test has the address of a dead object.
+// test of its format has the address of a dead object.
 static uintptr_t address_word(size_t i)
 {
 	return i % 3 == 0 ? leaf() : i % 3 == 1 ? i : 0;
@@ -328,8 +329,8 @@ static void fill(uintptr_t *row, size_t words, const struct content *c)
 
 // ---- objects of values ----
 
-// Objects of a few granules, others that are scanned a block at a time, and
-// large ones.
+// Objects of a few granules, objects that are scanned a block at a time, and
+// large objects.
 static const size_t sizes[] = {16, 48, 64, 96, 128, 512, 1024, 48 << 10, LONG};
 
 enum { SIZES = RT_ARRAY_LEN(sizes) };
@@ -380,7 +381,7 @@ TEST(words_of_objects_are_loaded_once, .n = runs(SIZES * OF_OBJECTS),
 
 // ---- rows of the host ----
 
-static const struct content *told; // by callbacks
+static const struct content *told; // what callbacks report
 
 static void tell_row(rt_tracer *t)
 {
@@ -469,8 +470,8 @@ static void stack_down(uintptr_t *lo, uintptr_t *hi, const struct content *c)
 	rows.ways = frame_ways(c);
 }
 
-// look_inside makes an object of a kind with RT_KIND_BASE.  Beside it, words of
-// stacks are read in another way.
+// look_inside makes an object of a kind with RT_KIND_BASE.  While such an
+// object exists, words of stacks are read in another way.
 static void look_inside(void)
 {
 	uintptr_t *table = heap_table(1, RT_ROOT_EXACT);
@@ -571,9 +572,9 @@ static void host_row(const struct place *p, const struct content *c,
 	collect(p->name);
 }
 
-// pair returns the place of pair number n of a place and a content that it
-// takes, and sets *c to the content.  frames says that only stacks and
-// registers count.  Returns NULL if there are not so many.
+// pair numbers the pairs of a place and a content that the place takes.  With
+// frames, it counts only stacks and registers.  It returns the place of pair n
+// and sets *c to its content.  Returns NULL if there are not so many pairs.
 static const struct place *pair(int n, bool frames, const struct content **c)
 {
 	for (unsigned i = 0; i < PLACES; i++)
@@ -646,8 +647,8 @@ static void fill_bitmap(void)
 		bitmap[i / 64] |= (uint64_t)is_named(i) << i % 64;
 }
 
-// With BY_TURNS the objects have two equal types, so no object has the type of
-// the one before.
+// With BY_TURNS the objects have two equal types in turn, so no object has the
+// type of the previous object.
 enum form { OF_KIND, HEADER, BY_TURNS, INDEX, BITS, FORMS };
 
 static const size_t typed_sizes[] = {48,  64,	320,	  512,
@@ -821,7 +822,7 @@ TEST(variables_of_frames_are_loaded_once, .unless = watch_cannot())
 	rt_frames_restore(NULL);
 }
 
-// No word of the stack is in use, and in one run it is owned.
+// No word of the stack is in use.  In the second run the stack is owned.
 TEST(variables_of_stacks_are_loaded_once, .n = 2, .unless = watch_cannot())
 {
 	static uintptr_t stack[1];

@@ -1,5 +1,5 @@
 // Without memory the answer is NULL or RT_ENOMEM, nothing is lost or leaked,
-// and all works again when there is some.
+// and all works again when there is memory again.
 #include "test/harness/fault.h"
 #include "test/harness/heap.h"
 #include "test/harness/suite.h"
@@ -22,8 +22,8 @@ static const struct {
 	size_t size;
 	uint64_t least; // objects that fit in 64 MiB
 } limits[] = {
-    // Work buffers may take a span of 32 KiB at the wrong moment, small
-    // classes leave a page or so.
+    // Work buffers may take a span of 32 KiB when memory is short, and small
+    // classes leave about a page unused.
     {16, (MAX_HEAP - (1 << 20)) / 16},
     {48, (MAX_HEAP - (2 << 20)) / 48},
     {1024, (MAX_HEAP - (1 << 20)) / 1024},
@@ -57,7 +57,8 @@ TEST(the_heap_fills_to_its_limit_and_empties_again, .base = RT_TSAN ? 2 : 0,
 	size_t size = limits[_i].size;
 
 	begin_with(MAX_HEAP, size < 1024 ? -1 : 100);
-	// Millions of objects are marked at each collection.
+	// With small objects each collection marks millions, so there is one
+	// round.
 	for (int round = 0; round < (size < 1024 ? 1 : 3); round++) {
 		fill_list(size);
 		ck_assert_uint_ge(list_len, limits[_i].least);
@@ -74,7 +75,8 @@ TEST(the_heap_fills_to_its_limit_and_empties_again, .base = RT_TSAN ? 2 : 0,
 	ck_assert_int_eq(rt_fini(), RT_OK);
 }
 
-// With collections switched off, memory that is needed is still found.
+// With a negative percentage, an allocation that finds no memory still
+// collects.
 TEST(the_limit_collects_though_the_percentage_is_off)
 {
 	uint64_t n = 0;
@@ -93,7 +95,7 @@ TEST(all_of_an_empty_heap_is_one_object)
 {
 	begin();
 	for (int round = 0; round < 4; round++) {
-		// At first only a few pages that the thread keeps.
+		// In the first rounds the thread keeps only a few pages.
 		ck_assert_ptr_nonnull(rt_alloc(64));
 		if (round >= 2)
 			fill_list(round % 2 ? 512 : 2048);
@@ -106,8 +108,9 @@ TEST(all_of_an_empty_heap_is_one_object)
 	}
 }
 
-// Marking finds no memory for its work buffers: nothing is lost.  Every object
-// leads to the one before it and to others at random.
+// fill_graph fills the heap, so that marking finds no memory for its work
+// buffers.  Every object leads to the previous object and to random earlier
+// ones.
 static void fill_graph(struct rng *r)
 {
 	enum { WORDS = 4096 / 8 };
@@ -147,8 +150,8 @@ TEST(a_full_heap_is_marked_without_work_buffers)
 	}
 }
 
-// Half of the rounds use objects without pointers, half objects with pointers;
-// every tenth uses small ones.
+// Each round fills the heap with objects without pointers, of 32 KiB and more.
+// Every tenth round uses objects of 4 to 16 KiB.
 TEST(a_thousand_rounds_to_the_limit)
 {
 	enum { ROUNDS = SANITIZED ? 200 : 1000 };
@@ -157,8 +160,8 @@ TEST(a_thousand_rounds_to_the_limit)
 
 	rng_init(&r, "a_thousand_rounds_to_the_limit");
 	begin();
-	// So much to mark that all helper threads are made now: their records
-	// count in sys, once.
+	// There is so much to mark that all helper threads are made now.  Later
+	// rounds then add no records of helpers to sys.
 	fill_graph(&r);
 	rt_gc();
 	drop_all();
@@ -169,7 +172,7 @@ TEST(a_thousand_rounds_to_the_limit)
 		if (round % 10 == 0)
 			size = 4096 + rng_below(&r, 12000);
 		if (round == 0)
-			size = 4096; // so many that helpers are made now
+			size = 4096; // many, so helpers are made now
 		fill_roots(size);
 		ck_assert_uint_ge(nroots, 1);
 		rt_read_memstats(&m);
@@ -287,7 +290,8 @@ static unsigned grow_some(void)
 
 GROUP(refused, .timeout = 60);
 
-// One refusal is not noticed: the collection that follows tries again.
+// The host does not notice one refusal, because the library tries again after a
+// collection.
 TEST(growth_refused_once, .n = OSCALL_COUNT)
 {
 	for (uint64_t nth = 1;; nth++) {
@@ -412,7 +416,7 @@ TEST(roots_refused)
 
 static struct maps {
 	unsigned n;	// mappings of memory without a file
-	uint64_t bytes; // in them
+	uint64_t bytes; // in these mappings
 	unsigned named; // of this library
 } maps_before, maps_after;
 
@@ -451,7 +455,7 @@ static struct maps read_maps(void)
 
 static bool same_maps(struct maps a, struct maps b)
 {
-	// A sanitizer maps shadow as it goes.
+	// A sanitizer may map shadow memory at any time.
 	return SANITIZED || (a.n == b.n && a.bytes == b.bytes);
 }
 
@@ -464,14 +468,15 @@ static void init_and_fini(void)
 	end();
 }
 
-// needed: without these there is no heap and no thread.  A thread other than
-// the main one needs the bounds of its stack as well.
+// needed tells whether rt_init and rt_thread_attach fail if a call is refused.
+// A thread other than the main one needs the bounds of its stack as well.
 static bool needed(unsigned kind)
 {
 	return kind == OSCALL_TLSKEY || kind == OSCALL_ATFORK;
 }
 
-// init_with makes a heap while calls fail.  It returns true if one did.
+// init_with makes a heap while calls are refused.  It returns true if a call
+// was.
 static bool init_with(unsigned kind, uint64_t nth, uint64_t ncalls)
 {
 	rt_config c = heap_config(100);
@@ -595,7 +600,7 @@ static bool attach_with(unsigned kind, uint64_t nth)
 static void *attach_refused(void *arg)
 {
 	(void)arg;
-	// Whatever libc keeps for a thread it keeps from here on.
+	// After this, the C library has all memory that it keeps for a thread.
 	if (attach_with(OSCALL_NAME, 1000))
 		return NULL;
 	mcache_release_kept();

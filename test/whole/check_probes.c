@@ -90,7 +90,8 @@ TEST(a_collection, .n = 2, .unless = NO_TRAPS)
 		ck_assert_uint_eq(trap_passes("gc_end"), i);
 		ck_assert_uint_eq(trap_passes("stop"), i);
 	}
-	// A sweep beside the threads has no end that this probe tells.
+	// gc_swept reports only a sweep in the stop, not a sweep beside the
+	// threads.
 	ck_assert_uint_eq(trap_passes("gc_swept"), _i == 0 ? 3 : 0);
 }
 
@@ -144,8 +145,8 @@ TEST(a_goal, .unless = NO_TRAPS)
 	ck_assert_uint_eq(passed("goal", 2)->argument[1], heap_stats().next_gc);
 }
 
-// Memory of the dead that an allocation needs below the limit is released by
-// its thread.
+// To stay below the memory limit, an allocation makes its own thread release
+// free memory.
 TEST(memory_that_is_released, .unless = NO_TRAPS)
 {
 	const struct trap *scavenge;
@@ -189,7 +190,7 @@ TEST(memory_that_no_thread_needs, .unless = NO_TRAPS)
 	must(rt_blocking_enter());
 	await_that(some_was_released, "nothing was released");
 	must(rt_blocking_leave());
-	must(rt_stop_the_world(RT_STOP_HOST)); // the thread passes no probe
+	must(rt_stop_the_world(RT_STOP_HOST)); // scavenger passes no probe
 	scavenge = passed("scavenge", 3);
 	ck_assert_uint_eq(scavenge->argument[0], 1);
 	must(rt_start_the_world(NULL));

@@ -16,7 +16,7 @@ static const size_t sizes[] = {
     1,	  8,	15,    16,    17,    24,    32,	   33,	  48,	  100,	  1024,
     1025, 8192, 20000, 32760, 32761, 40960, 40961, 70000, 200000, 1 << 20};
 
-// fill writes a pattern that names no object.
+// fill writes a pattern in which no word refers to an object.
 static void fill(unsigned char *p, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
@@ -172,14 +172,14 @@ TEST(a_move_without_memory_changes_nothing)
 	heap_start(c);
 	p = rt_alloc(40 << 20);
 	fill(p, 5000);
-	ck_assert_ptr_nonnull(rt_alloc(16)); // behind it perhaps
+	ck_assert_ptr_nonnull(rt_alloc(16)); // perhaps behind p
 	ck_assert_ptr_null(rt_realloc(RT_WORDS, p, 70 << 20));
 	ck_assert_ptr_null(rt_realloc(RT_WORDS, p, SIZE_MAX));
 	ck_assert_int_eq(rt_resize(p, 65 << 20), RT_ENOMEM);
 	ck_assert_int_eq(rt_resize(p, SIZE_MAX), RT_ENOMEM);
 	ck_assert(is_filled(p, 5000));
 	ck_assert_uint_eq(rt_size(p), 40 << 20);
-	// What shrinks needs no memory.
+	// An object that shrinks needs no memory.
 	ck_assert_ptr_eq(rt_realloc(RT_WORDS, p, 33 << 20), p);
 	heap_healthy();
 }
@@ -321,7 +321,7 @@ TEST(pages_that_stay_protected_are_not_taken)
 	heap_healthy();
 }
 
-// Of a large object the collector scans what was requested last.
+// The collector scans as many bytes of a large object as were requested last.
 TEST(what_is_scanned_follows_the_size)
 {
 	static void **root[1];
@@ -351,7 +351,8 @@ TEST(small_objects_have_the_room_of_their_class)
 	ck_assert_uint_eq(rt_size(p), 112);
 }
 
-// Only its type says which words of a larger object would be references.
+// A typed object cannot be resized, because only its type says which words of a
+// larger object would be references.
 TEST(typed_objects_keep_their_size)
 {
 	static const rt_type bytes = {.struct_size = sizeof(rt_type),
@@ -371,7 +372,7 @@ TEST(typed_objects_keep_their_size)
 	heap_healthy();
 }
 
-// A vector that grows at the end, and shrinks, with others around it.
+// Vectors that grow and shrink beside each other keep their contents.
 TEST(random_vectors)
 {
 	enum { N = 40 };

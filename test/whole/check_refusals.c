@@ -1,6 +1,6 @@
-// What oscall.c says when the system itself refuses.  The functions of the
-// system are in this program, where the library finds them first.  Each refuses
-// when told to; otherwise it calls the C library's own.
+// What oscall.c answers when the system itself refuses.  This program defines
+// functions of the C library again, and rtheap calls these.  Each refuses when
+// told to; otherwise it calls the C library's function.
 #define _GNU_SOURCE 1
 
 #include "test/harness/suite.h"
@@ -21,7 +21,7 @@
 
 #define NEXT(fn) ((__typeof__(&fn))dlsym(RTLD_NEXT, #fn))
 
-// The function that refuses, how often, and the errno of it.
+// The function that refuses, how many of its calls, and with which errno.
 static const char *refuser = "";
 static unsigned refusals;
 static int why;
@@ -44,7 +44,7 @@ static bool refuses(const char *name)
 
 // ---- the functions ----
 
-static time_t odd_time; // what a clock says that refuses with 0
+static time_t odd_time; // the time that a clock tells if it refuses with 0
 
 int clock_gettime(clockid_t id, struct timespec *t)
 {
@@ -94,7 +94,7 @@ int pthread_getattr_np(pthread_t thread, pthread_attr_t *attr)
 	return NEXT(pthread_getattr_np)(thread, attr);
 }
 
-static uintptr_t early_end; // of a stack whose size is not refused but wrong
+static uintptr_t early_end; // of a stack whose size is told wrong
 
 int pthread_attr_getstack(const pthread_attr_t *attr, void **base, size_t *size)
 {
@@ -132,7 +132,7 @@ TEST(a_clock_that_is_refused_reads_0)
 	ck_assert_uint_ne(oscall_monotonic(), 0);
 }
 
-// A number of nanoseconds before 1970 would be read as one far ahead.
+// A negative number of nanoseconds would be read as a time far in the future.
 TEST(a_time_before_1970_reads_0)
 {
 	odd_time = -1;
@@ -157,7 +157,8 @@ TEST(a_page_size_that_is_not_told_is_0)
 	ck_assert_uint_ge(oscall_page_size(), 4096);
 }
 
-// max_mappings_in returns what is read where the file holds text.
+// max_mappings_in returns what oscall_max_mappings reads from a file that holds
+// text.
 static uint64_t max_mappings_in(const char *text)
 {
 	int fds[2];
@@ -195,7 +196,8 @@ TEST(a_number_that_is_not_told_is_0)
 	ck_assert_uint_gt(oscall_max_mappings(), 0);
 }
 
-// Only the answer "not mapped" says that memory is not mapped.
+// Only ENOMEM says that memory is not mapped.  Any other error leaves that
+// open.
 TEST(a_question_for_holes_that_is_refused_finds_none)
 {
 	size_t page = oscall_page_size();
@@ -225,8 +227,9 @@ TEST(stack_bounds_that_are_not_told_stay_as_they_were)
 	}
 }
 
-// bounds_told returns where the stack of the calling thread ends when the
-// system says that it ends with the caller's frame.
+// bounds_told makes the system say that the stack of the calling thread ends
+// with this function's frame.  It returns the end that oscall_stack_bounds then
+// finds.
 static void *bounds_told(void *arg)
 {
 	uintptr_t lo = 0, hi = 0;
@@ -239,8 +242,8 @@ static void *bounds_told(void *arg)
 	return (void *)hi;
 }
 
-// The data that the C library keeps of a thread ends the thread's frames if it
-// is in the stack, and only then.
+// The C library keeps data of each thread.  The thread's frames end below that
+// data only if the data is inside the stack.
 TEST(a_stack_ends_below_what_the_library_keeps_elsewhere)
 {
 	void *end = run_thread(bounds_told, NULL);

@@ -1,4 +1,5 @@
-// Root callbacks.
+// Root callbacks: the objects that they report live.  These tests also show
+// when and on which thread they are called, and how they are added and removed.
 #include <errno.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -139,8 +140,8 @@ TEST(every_way_of_telling_works)
 	ck_assert_uint_eq(heap_live_after_gc(), 12 - 5);
 }
 
-// A callback that lies tells words that are no pointers to objects, in one of
-// the ways that there are.
+// A callback that lies reports words that need not be pointers to objects, in
+// one of these ways.
 enum way { PTR, VALUE, PAIR, WORDS, VALUES, WAYS };
 enum { LIES = 200 };
 static struct {
@@ -196,7 +197,7 @@ static void tell_lies_of_object(rt_tracer *t, void *obj, size_t size, void *arg)
 	tell_lies(t);
 }
 
-// lie_of_no_object tells of no object, whatever is allocated.
+// lie_of_no_object adds lies that point to no object, whatever is allocated.
 static void lie_of_no_object(void)
 {
 	static const uintptr_t words[] = {0,
@@ -222,8 +223,8 @@ static void lie_of_no_object(void)
 	lie((uintptr_t)stack + 5000);
 }
 
-// What it points into lives, all else dies, and nothing else happens.  A
-// callback of an object may lie as well as one of roots.
+// An object into which a lie points lives, all other objects die, and nothing
+// else happens.  The callback of an object may lie as well as a root callback.
 TEST(a_callback_may_lie, .n = 2 * WAYS)
 {
 	static const size_t sizes[] = {16, 100, 8192, 100000, 1 << 21};
@@ -362,7 +363,8 @@ TEST(it_is_called_in_every_collection)
 {
 	add_table();
 	for (uint32_t i = 0; i < 5; i++) {
-		ck_assert_uint_eq(calls(&slot_table), 2 * i); // and checkmark
+		// Marking calls it once, and checkmark once.
+		ck_assert_uint_eq(calls(&slot_table), 2 * i);
 		ck_assert_int_eq(rt_gc(), RT_OK);
 	}
 	ck_assert_int_eq(rt_free_os_memory(), RT_OK);
@@ -370,7 +372,7 @@ TEST(it_is_called_in_every_collection)
 }
 
 // A callback puts the only pointer to an object on the stack of a thread.  The
-// object lives if that stack is read later.
+// object lives only if that stack is read after the callback.
 static void *volatile *stack_slot;
 static void *hidden; // as the complement
 static atomic_u32 ready, over;
@@ -498,7 +500,7 @@ TEST(refused_memory_changes_nothing)
 	heap_healthy();
 }
 
-// Where no buffer is left, what is told is marked at once.
+// If no buffer is left, an object that a callback reports is marked at once.
 TEST(no_reference_is_lost_without_buffers, .n = 3)
 {
 	enum { LOTS = 100000 / HEAP_CUT };
@@ -667,7 +669,7 @@ static void set_first_slot(void *p)
 	slots[0] = p;
 }
 
-// A list that only a callback knows, with a collection in every allocation.
+// A list that only a callback reports, with a collection in every allocation.
 TEST(a_list_survives_a_collection_in_every_allocation)
 {
 	rt_config c = heap_config_checked();

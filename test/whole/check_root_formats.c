@@ -78,7 +78,8 @@ static void put_pair(uint64_t *at)
 	at[3] = 0x05;
 }
 
-// The tags are the ends of the range in turn, and those next to them.
+// The tags are in turn the last and the first of the range, and the nearest
+// ones outside it.
 static void put_pair_range(uint64_t *at)
 {
 	bool last = (at - words) / 4 % 2;
@@ -151,7 +152,7 @@ TEST(a_value_may_point_into_an_object)
 	ck_assert_uint_eq(heap_live_after_gc(), 1);
 }
 
-// Formats whose values are two words, and where the reference is.
+// Formats whose values are two words, and which of the two is the reference.
 static const struct {
 	const rt_value_format *f;
 	uint64_t tag;
@@ -229,8 +230,8 @@ TEST(no_format_is_words)
 	ck_assert_int_eq(rt_roots_remove(words, words + 1), RT_ENOENT);
 }
 
-// A range that was added in several ways is read in all of them, and leaves
-// them in the documented order.
+// A range that was added in several ways is read in all of these ways.
+// rt_roots_remove undoes them in the documented order.
 TEST(ways_of_a_range_are_undone_in_order)
 {
 	words[0] = boxed();
@@ -390,8 +391,8 @@ TEST(wrong_names_are_refused)
 	ck_assert_ptr_null(name_of(0));
 }
 
-// A name and a format are of one range, whichever comes first; others keep
-// theirs when ranges move in the table.
+// A name and a format belong to one range.  Each range keeps its own when
+// ranges move in the table.
 TEST(formats_and_names_belong_to_their_ranges)
 {
 	char name[20];
@@ -439,7 +440,7 @@ static int report_case;
 
 static void report(void)
 {
-	// heap_start_exact without marks
+	// No collection runs before the look, so no object is marked.
 	begin();
 	words[0] = 1;
 	words[1] = 0;
@@ -492,7 +493,8 @@ static size_t add_many(void)
 			continue;
 		}
 		ck_assert_int_eq(rt_roots_remove(lo, lo + 1), RT_ENOENT);
-		// A range without a format may have room, but no name.
+		// There may be room for a range without a format, but not for
+		// its name.
 		if (refused(rt_roots_add(lo, lo + 1, 0)))
 			continue;
 		n += refused(rt_roots_name(lo, lo + 1, "x"));
@@ -536,8 +538,8 @@ static RT_NOINLINE void put_boxes(volatile uint64_t *at)
 
 static RT_NOINLINE void put_pairs(volatile uint64_t *at)
 {
-	// Value words below base, so that none is an address itself; the tag is
-	// not beside them.
+	// Value words less the base, so that none is an address itself.  No tag
+	// is beside them.
 	for (unsigned i = 0; i < BOXES; i++)
 		at[i] = address() - (UINT64_C(1) << 50);
 }
@@ -551,8 +553,8 @@ static RT_NOINLINE void wipe(void)
 		rubbish[i] = i;
 }
 
-// live_with returns how many of the objects that put stored on this stack
-// survive a collection.
+// live_with calls put, which stores values on this stack.  It returns how many
+// objects survive a collection.
 static RT_NOINLINE uint64_t live_with(put_fn *put)
 {
 	volatile uint64_t boxes[BOXES];
@@ -561,7 +563,7 @@ static RT_NOINLINE uint64_t live_with(put_fn *put)
 	put(boxes);
 	wipe();
 	live = heap_live_after_gc();
-	boxes[0] = boxes[1]; // they are used
+	boxes[0] = boxes[1]; // boxes is in use until here
 	return live;
 }
 
@@ -622,8 +624,8 @@ TEST(a_wrong_format_is_refused)
 	heap_begin();
 }
 
-// A host that was compiled without the field has none, whatever is behind its
-// struct.
+// A host that was compiled without the field has no format, whatever is behind
+// its struct.
 TEST(a_shorter_struct_has_no_format)
 {
 	rt_config c = stack_config(&nan_box);
@@ -633,7 +635,7 @@ TEST(a_shorter_struct_has_no_format)
 	ck_assert_ptr_null(roots_stack_format());
 }
 
-// Registers of a thread that is stopped are values, too.
+// The registers of a stopped thread may hold values as well.
 static void *box_in_a_register(void *arg)
 {
 	struct rt_proc *holder = arg;
@@ -660,7 +662,8 @@ TEST(boxes_in_registers_keep_their_objects)
 	run_beside(box_in_a_register, proc_self());
 }
 
-// The same with a collection in every allocation, on several threads.
+// A list whose head is a box on the stack survives a collection in every
+// allocation, on several threads.
 static RT_NOINLINE uint64_t build(uint64_t seed)
 {
 	volatile uint64_t list = 0;

@@ -17,7 +17,7 @@
 
 static struct scavturn turn;
 
-// begin makes a heap whose turns the test takes.
+// begin makes a heap.  The test itself takes the turns of its scavenger.
 static void begin(void)
 {
 	rt_config c = heap_config(HEAP_QUIET);
@@ -48,7 +48,8 @@ static struct scavturn_next take(uint64_t now)
 	return scavturn_run(&turn, proc_self(), now);
 }
 
-// take_all takes turns at a time until one has nothing to do, and returns it.
+// take_all takes turns at the time now until one has nothing to release.  It
+// returns what that turn says of the next.
 static struct scavturn_next take_all(uint64_t now)
 {
 	struct scavturn_next next;
@@ -180,7 +181,7 @@ TEST(a_program_that_allocates_is_not_idle)
 	ck_assert_uint_eq(next.ns, 5 * SECOND);
 }
 
-// Without a clock there is no idle program, and no timer.
+// Without a clock no program counts as idle, and no timer is set.
 TEST(without_a_clock_only_goals_count)
 {
 	fill(32);
@@ -193,7 +194,8 @@ TEST(without_a_clock_only_goals_count)
 	ck_assert_uint_lt(free_bytes(), MIB);
 }
 
-// When the clock comes back, the program has been idle for no known time.
+// When the clock works again, idle time is counted from then on, because
+// earlier idle time is not known.
 TEST(a_clock_that_comes_back_starts_the_count)
 {
 	struct scavturn_next next;
@@ -206,15 +208,15 @@ TEST(a_clock_that_comes_back_starts_the_count)
 	ck_assert_int_eq(next.sleep, SCAVTURN_TIMER);
 	ck_assert_uint_eq(next.ns, 5 * SECOND);
 	ck_assert(!turn.idle);
-	// A program that is active while the clock is refused counts as well.
+	// Activity while the clock is refused counts as well.
 	must(rt_gc());
 	ck_assert_int_eq(take_all(0).sleep, SCAVTURN_CALL);
 	take_all(200 * SECOND);
 	ck_assert(!turn.idle);
 }
 
-// pace_after returns a pace that has worked a millisecond, and then has slept
-// as it was meant to with the share given.
+// pace_after gives turn a pace that has worked for a millisecond.  It returns
+// the pace after the pause that was meant, with share as the target.
 static struct scavpace pace_after(double share)
 {
 	struct scavpace pace;
@@ -227,8 +229,9 @@ static struct scavpace pace_after(double share)
 	return pace;
 }
 
-// A pause whose end or beginning is not known took what it was meant to.  The
-// share of processor time is that of the program as it is.
+// A pause whose beginning or end is not known counts as long as it was meant to
+// be.  The target share of processor time depends on whether the program is
+// idle.
 TEST(a_pause_without_a_clock_counts, .n = 4)
 {
 	bool idle = _i >= 2;
@@ -268,8 +271,8 @@ static uint64_t take_idle(uint64_t now)
 	return before - free_bytes();
 }
 
-// An idle turn is one step of up to 2 MiB.  The free ranges here have no whole
-// huge page, which a smaller step would release at once as well.
+// An idle turn is one step of up to 2 MiB.  No free range here has a whole huge
+// page, because even a smaller step would release a huge page at once.
 TEST(an_idle_turn_is_one_large_step)
 {
 	unsigned nlarge = 0;
@@ -303,7 +306,7 @@ static uint64_t become_idle(uint64_t now)
 }
 
 // Pages that one idle time released, and a burst has used again, are released
-// again.
+// in the next idle time.
 TEST(each_idle_time_releases_again)
 {
 	uint64_t now = SECOND;
@@ -384,8 +387,8 @@ TEST(what_is_freed_during_a_pass_goes_back_as_well)
 	heap_healthy();
 }
 
-// What a collection, or the end of a kind, has freed itself was not freed by
-// hand.  So the next small object that is freed does not begin a new idle time.
+// What a collection has freed was not freed by hand.  So the next small object
+// that is freed does not begin a new idle time.
 TEST(idle_time_begins_with_the_last_collection)
 {
 	uint64_t begun = nanotime(), ended;
@@ -408,8 +411,8 @@ TEST(idle_time_begins_with_the_last_collection)
 	ck_assert(turn.idle);
 }
 
-// The scavenger does not know when memory was allocated, or a setting changed,
-// since the collection.  So it takes that to have happened now.
+// The scavenger does not know when after the collection memory was allocated or
+// a setting was changed.  So it assumes that this has just happened.
 TEST(later_activity_begins_a_new_idle_time, .n = 3)
 {
 	uint64_t now = nanotime();
@@ -427,7 +430,8 @@ TEST(later_activity_begins_a_new_idle_time, .n = 3)
 	ck_assert_int_eq(turn.since == now, _i != 2);
 }
 
-// When the program is idle, such a pass still has something to release.
+// If the system refuses only the last pages, the pass does not count as
+// refused.  When the program is idle, the scavenger releases these pages.
 TEST(a_pass_that_is_refused_its_last_pages_was_not_refused)
 {
 	uint64_t now = SECOND;
@@ -480,7 +484,7 @@ TEST(tables_of_free_chunks_go_back_in_batches)
 		scavturn_slept(&turn, SECOND, 2 * SECOND);
 	} while (batches < 1000);
 	ck_assert_uint_ge(batches, mheap.pages.nchunks - 1);
-	// The next idle time finds nothing to do.
+	// The next idle time finds almost nothing to release.
 	must(rt_gc());
 	ck_assert_int_ne(take_all(now).sleep, SCAVTURN_PAUSE);
 	fault_fail(OSCALL_RELEASE, 1, 0, 0);
@@ -489,7 +493,8 @@ TEST(tables_of_free_chunks_go_back_in_batches)
 	heap_healthy();
 }
 
-// A program that makes and frees the same stack over and over uses no more.
+// A program that allocates and frees a stack again and again uses no more
+// memory, so it is idle.
 TEST(frees_by_hand_are_no_activity)
 {
 	enum { STACK = 1 << 20 };
@@ -551,7 +556,7 @@ TEST(work_buffers_are_not_freed_by_hand)
 	ck_assert(!mheap_freed_much());
 }
 
-// The spans that the end of a kind frees were not freed by a collection.
+// The spans that rt_kind_unregister frees count as freed by hand.
 TEST(the_end_of_a_kind_frees_by_hand)
 {
 	enum { SIZE = 1024, N = 8 << 10 };
@@ -588,7 +593,7 @@ static unsigned dirty(const struct rt_mcache *mc)
 	return bits_count(c->cache & ~c->scav);
 }
 
-// fill_cache allocates until the thread's cache has so many pages.
+// fill_cache allocates until the thread's cache has CACHED pages with memory.
 static void fill_cache(void)
 {
 	for (unsigned i = 0; dirty(rt_thread_tls->mc) < CACHED; i++) {
@@ -612,8 +617,8 @@ static void *fill_cache_and_wait(void *arg)
 	return NULL;
 }
 
-// waiters_come makes free pages, of which threads that then wait have some in
-// their caches.
+// waiters_come frees pages, and starts threads that take some of them into
+// their caches and then wait.
 static void waiters_come(void)
 {
 	atomic_u32_store_relaxed(&waiters.here, 0);
@@ -652,7 +657,7 @@ TEST(a_thread_that_waits_gives_its_cache_to_an_idle_program)
 	for (unsigned i = 0; i < WAITERS; i++)
 		ck_assert(pagecache_empty(&waiters.mc[i]->heap.pages));
 	ck_assert_uint_le(mheap.taken, taken - WAITERS * CACHED);
-	// This thread runs, and keeps what it has.
+	// This thread runs, and keeps its cache.
 	ck_assert_uint_ge(dirty(rt_thread_tls->mc), CACHED);
 	ck_assert_uint_eq(free_bytes(), (uint64_t)dirty(rt_thread_tls->mc)
 					    << RT_PAGE_SHIFT);
@@ -710,7 +715,7 @@ TEST(refused_pages_stay_and_are_not_tried_without_end)
 	ck_assert_uint_eq(fault_count(OSCALL_RELEASE), tries);
 	fault_fail(OSCALL_RELEASE, 1, 0, 0);
 	heap_healthy();
-	// The next collection begins anew.
+	// After the next collection the scavenger tries again.
 	must(rt_gc());
 	take_all(SECOND);
 	ck_assert_uint_lt(free_bytes(), MIB);
@@ -731,15 +736,15 @@ TEST(a_pass_that_the_system_refuses_is_over, .n = 2)
 	fault_fail(OSCALL_RELEASE, 1, UINT64_MAX, EINVAL);
 	ck_assert_int_eq(take(SECOND + idle).sleep, SCAVTURN_CALL);
 	ck_assert_uint_eq(fault_count(OSCALL_RELEASE), SCAVENGE_REFUSALS);
-	// One refusal fewer, and it finds the chunk that can be released.
+	// With one refusal fewer, the turn finds a chunk that can be released.
 	must(rt_gc());
 	fault_fail(OSCALL_RELEASE, 1, SCAVENGE_REFUSALS - 1, EINVAL);
 	ck_assert_int_eq(take(SECOND).sleep, SCAVTURN_PAUSE);
 	ck_assert_uint_gt(fault_count(OSCALL_RELEASE), SCAVENGE_REFUSALS - 1);
 }
 
-// It does not wake for a program that allocates without a collection, since
-// what was refused would be refused again.
+// The scavenger does not wake for a program that allocates without a
+// collection, because pages that were refused would be refused again.
 TEST(what_is_refused_needs_no_turn_before_a_collection)
 {
 	uint64_t now = SECOND;
@@ -816,7 +821,7 @@ TEST(the_time_it_takes_is_counted)
 	ck_assert_ptr_null(gcstats_cycles_check(&c));
 }
 
-// The clock of the first step is refused when it begins.
+// The system refuses the clock when the first step begins.
 TEST(a_step_without_a_clock_counts_for_its_pages)
 {
 	fill(64);
@@ -824,7 +829,7 @@ TEST(a_step_without_a_clock_counts_for_its_pages)
 	must(rt_gc());
 	must(rt_gc());
 	scavturn_init(&turn, 1, SECOND);
-	turn.pace.worked = SCAVPACE_BATCH_NS - 1; // so it is the only one
+	turn.pace.worked = SCAVPACE_BATCH_NS - 1; // so there is one step
 	fault_fail(OSCALL_CLOCK, 1, 1, EPERM);
 	ck_assert_int_eq(take(SECOND).sleep, SCAVTURN_PAUSE);
 	ck_assert_uint_eq(fault_failed(OSCALL_CLOCK), 1);

@@ -1,10 +1,11 @@
-// Words that equal the ends of objects, on stacks that objects own.
+// A word that equals the end of an object keeps the object alive
+// (rt_config.past_end), even on a stack that another object owns.
 #include <rt/stack.h>
 
 #include "gc/mark/work.h"
 #include "test/harness/heap.h"
 
-// Words of stacks on which no thread runs, one each.
+// The words of the stacks, one each.  No thread runs on these stacks.
 enum { MANY = 2000 / HEAP_CUT };
 static uintptr_t words[MANY];
 
@@ -72,8 +73,9 @@ static struct owner *owner_new(int kind, unsigned i)
 	return o;
 }
 
-// end_new returns the end of a new object, as a word that most likely is the
-// base of another one, and its complement in *hidden.
+// end_new returns the end of a new object, which is most likely the base of
+// another object.  It sets *hidden to the complement of the new object's
+// address.
 static uintptr_t end_new(uintptr_t *hidden)
 {
 	uintptr_t p = (uintptr_t)rt_alloc(64);
@@ -91,8 +93,8 @@ static bool alive(uintptr_t hidden)
 
 GROUP(ends, .setup = begin, .timeout = 60);
 
-// An owner for which there was no room is traced later, together with the
-// objects that are traced again.
+// An owner for which a work buffer had no room is traced later, together with
+// the objects that are traced again.
 TEST(an_end_counts_on_a_stack_that_was_told_late, .n = 2)
 {
 	static uintptr_t hidden[MANY];
@@ -155,8 +157,8 @@ static void drop_owner(void *obj, size_t size, void *arg)
 	ck_assert_int_eq(rt_stack_unregister(o->stack), RT_OK);
 }
 
-// The first stack is one of an object that has died.  The second is one of an
-// object that only an end on the first stack keeps.
+// The owner of the first stack has died.  Only an end on the first stack keeps
+// the owner of the second stack.
 TEST(an_end_counts_on_a_stack_that_a_dead_object_tells)
 {
 	rt_kind_desc k = traced(trace_owner);

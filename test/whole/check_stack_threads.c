@@ -1,4 +1,5 @@
-// Stacks of the host that threads run on.
+// Stacks of the host that threads run on: their words above the stack pointer
+// are roots.
 #include <errno.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -10,13 +11,14 @@
 #include "test/whole/stack.h"
 #include "test/harness/thread.h"
 
-// The main thread's stack is a root.
+// begin makes a heap.  The main thread's stack is a root.
 static void begin(void)
 {
 	heap_start(checked());
 }
 
-// An object that is known by its complement, which refers to nothing.
+// hidden_new returns the complement of a new object's address, which refers to
+// nothing.
 static RT_NOINLINE uintptr_t hidden_new(void)
 {
 	return ~(uintptr_t)rt_alloc_noscan(1000);
@@ -47,7 +49,8 @@ static RT_NOINLINE void wipe(void)
 		bytes[i] = 0;
 }
 
-// own_register registers the caller's own stack, bounded while it runs f.
+// own_register registers the caller's own stack.  It is bounded by the stack
+// pointer that is saved while the caller runs f.
 static rt_stack *own_register(struct fiber *f)
 {
 	rt_stack_desc d;
@@ -60,7 +63,7 @@ static rt_stack *own_register(struct fiber *f)
 
 // ---- a thread that collects on a fiber ----
 
-// What a fiber does: it loads what is hidden into its frame, and collects.
+// The job of a fiber: it loads the hidden address into its frame, and collects.
 struct job {
 	struct fiber fiber;
 	rt_stack *stack;
@@ -98,7 +101,8 @@ static void job_done(struct job *j)
 
 GROUP(collects, .setup = begin, .timeout = 60);
 
-// Registered, owned or unknown, and beside it the thread's own stack.
+// The fiber's stack is registered, owned or unknown.  In half of the runs the
+// thread's own stack is registered as well.
 TEST(the_stack_that_a_thread_runs_on_is_a_root, .n = 6)
 {
 	struct job j = {.kept = false};
@@ -144,7 +148,7 @@ TEST(an_own_stack_that_is_registered_is_bounded)
 	job_make(&j, collect);
 	j.stack = fiber_register(&j.fiber, 0);
 	ck_assert_ptr_nonnull(own_register(&j.fiber));
-	ck_assert_ptr_null(own_register(&j.fiber)); // it is
+	ck_assert_ptr_null(own_register(&j.fiber)); // it is registered
 	leave_below(hidden);
 	fiber_resume(&j.fiber);
 	ck_assert(!alive(hidden));
@@ -154,14 +158,15 @@ TEST(an_own_stack_that_is_registered_is_bounded)
 	job_done(&j);
 }
 
-// leave_at leaves the word of a hidden object there, and nowhere else.
+// leave_at stores the address of a hidden object in *word, and nowhere else.
 static RT_NOINLINE void leave_at(uintptr_t *word, uintptr_t hidden)
 {
 	*word = ~hidden;
 	wipe();
 }
 
-// On a stack that runs all above its stack pointer counts, and no word below.
+// On a running stack each word above the stack pointer counts, and no word
+// below.
 TEST(a_running_stack_is_bounded_by_the_stack_pointer)
 {
 	struct job j = {.kept = false};
@@ -208,7 +213,7 @@ static void change_outer(struct fiber *f)
 	collect(f);
 }
 
-// A thread does not run on a stack if it runs on one inside that.
+// A thread that runs on a stack inside another does not run on the outer one.
 TEST(a_stack_around_the_one_that_a_thread_runs_on_may_change, .n = 2)
 {
 	struct job j = {.kept = false};
@@ -460,7 +465,7 @@ static void *run_guest(void *arg)
 	return arg;
 }
 
-// guest_make makes one that holds an address or, if boxed, a value in the
+// guest_make makes a guest that holds an address or, if boxed, a value in the
 // format of its stack.
 static void guest_make(struct guest *g, unsigned flags, bool boxed)
 {
@@ -487,7 +492,8 @@ static void guest_done(struct guest *g)
 	fiber_free(&g->job.fiber);
 }
 
-// guest_keeps runs a thread, and collects while it is on its stack.
+// guest_keeps runs fn in a thread, and collects while the thread is on its
+// stack.
 static void guest_keeps(struct guest *g, void *(*fn)(void *))
 {
 	pthread_t thread = start_thread(fn, g);
@@ -580,8 +586,8 @@ TEST(an_own_stack_that_a_thread_runs_on_has_its_format, .n = 2)
 	ck_assert(!alive(g.job.hidden));
 }
 
-// More threads than one walk through the table looks for.  Their own stacks are
-// small, because all of these is scanned.
+// There are more threads than one walk through the table looks for.  Their own
+// stacks are small, because each is scanned as a whole.
 TEST(many_threads_run_on_stacks)
 {
 	enum { MANY = 300 / HEAP_CUT, SMALL = 256 << 10 };
@@ -669,7 +675,7 @@ TEST(a_root_callback_may_set_the_bounds_of_threads)
 	ck_assert_ptr_eq(bounds.read_lo, bounds.lo);
 	ck_assert_ptr_eq(bounds.read_hi, bounds.hi);
 	ck_assert(alive(g.job.hidden));
-	ck_assert(!alive(g.hidden)); // the host did not tell it
+	ck_assert(!alive(g.hidden)); // its stack is in no bounds
 	ck_assert_uint_eq(warnings, 0);
 	bounds.of = NULL;
 	must(rt_gc());
@@ -688,8 +694,9 @@ TEST(a_root_callback_may_set_the_bounds_of_threads)
 
 // ---- forks ----
 
-// In the child the stack of a thread that is gone is scanned from where it was
-// last left.  A stack that such a thread has registered as its own is gone.
+// In the child the stack of a thread that is gone is scanned from its saved
+// stack pointer on.  A stack that such a thread has registered as its own is no
+// longer there.
 static void *run_own(void *arg)
 {
 	struct guest *g = arg;

@@ -1,4 +1,5 @@
-// Stacks of the host that no thread runs on.
+// Stacks of the host that no thread runs on: which of their words are roots,
+// and what these words keep alive.
 #include <errno.h>
 #include <stdio.h>
 
@@ -257,7 +258,8 @@ TEST(a_value_stack_has_values, .n = 2)
 	ck_assert_uint_eq(heap_live_after_gc(), 5);
 }
 
-// Where compiled code runs, the tag of a value may be anywhere.
+// Compiled code may keep an address apart from its tag.  So on a stack that
+// grows down a word counts as an address, and as a value.
 TEST(a_stack_that_grows_down_has_words_beside_values)
 {
 	static uintptr_t registers[1];
@@ -314,7 +316,8 @@ TEST(the_format_of_all_stacks_counts, .n = 3)
 	ck_assert_uint_eq(heap_live_after_gc(), _i == 1 ? 1 : 2);
 }
 
-// Only a word that may be anything can equal the end of an object.
+// With past_end, a word that equals the end of an object keeps it alive only on
+// a stack that grows down and is not exact.
 TEST(the_end_of_an_object_counts_on_stacks_that_grow_down, .n = 3)
 {
 	static const unsigned flags[] = {RT_STACK_DOWN, RT_STACK_UP,
@@ -398,7 +401,7 @@ TEST(a_suspended_fiber_keeps_what_it_holds)
 	heap_healthy();
 }
 
-// More than one job.
+// The stacks are more than one job of marking.
 TEST(many_fibers_keep_what_they_hold)
 {
 	enum { N = 300 };
@@ -520,7 +523,8 @@ TEST(an_owned_stack_that_refers_to_its_object_dies)
 	ck_assert_uint_eq(heap_live_after_gc(), 0);
 }
 
-// Each of all sorts of words is told as a root would be.
+// A word of each sort counts on an owned stack as it does on a stack that is a
+// root.
 TEST(an_owned_stack_is_told_as_a_root_counts, .n = 4)
 {
 	static const struct {
@@ -611,7 +615,7 @@ TEST(an_owned_stack_is_scanned_once)
 			  before + sizeof words);
 }
 
-// What an owner's stack leads to may own another stack, and so on.
+// An object that an owner's stack leads to may own another stack, and so on.
 TEST(chains_of_owned_stacks_are_followed, .n = 3)
 {
 	enum { LINKS = 2000 / HEAP_CUT };
@@ -641,7 +645,7 @@ TEST(chains_of_owned_stacks_are_followed, .n = 3)
 	work_limit(UINT32_MAX);
 }
 
-// Where there is no room, objects and callbacks are traced again.
+// If a buffer has no room, objects and callbacks are traced again.
 TEST(no_word_of_an_owned_stack_is_lost_without_buffers, .n = 12)
 {
 	static const uint32_t flags[] = {0, RT_KIND_SERIAL, RT_KIND_ONCE};
@@ -676,8 +680,8 @@ TEST(no_word_of_an_owned_stack_is_lost_without_buffers, .n = 12)
 	free(deep);
 }
 
-// An object that only a word equal to its end keeps owns a stack with another
-// such word.
+// An object that is kept only by a word equal to its end owns a stack, which
+// has another such word.
 TEST(ends_of_objects_count_on_owned_stacks)
 {
 	static uintptr_t second[2];

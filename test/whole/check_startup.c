@@ -77,7 +77,7 @@ TEST(init_touches_less_than_a_megabyte)
 	rt_config c = heap_config(100);
 	int64_t before, after, began, ns;
 
-	rss(); // the reading itself has been paged in
+	rss(); // now the code that reads has been paged in
 	before = rss();
 	began = now_ns();
 	ck_assert_int_eq(rt_init(&c), RT_OK);
@@ -91,7 +91,7 @@ TEST(init_touches_less_than_a_megabyte)
 	ck_assert_uint_lt(heap_stats().sys, MIB);
 }
 
-// The first objects do not make it large either.
+// A heap with a few small objects is small as well.
 TEST(small_heap_is_small)
 {
 	int64_t before;
@@ -107,8 +107,8 @@ TEST(small_heap_is_small)
 	ck_assert_uint_lt(heap_stats().sys, 6 * MIB);
 }
 
-// A program that allocates 2 MiB in all, of any sizes, needs less than 4 MiB
-// more than it would need without a heap, start-up included.
+// A program that allocates 2 MiB in all, in objects of any size, has less than
+// 4 MiB more resident memory than before rt_init.
 static const size_t sizes_below[] = {16,    100,    1000,   10000,
 				     32760, 100000, 1000000};
 
@@ -176,7 +176,7 @@ enum {
 };
 
 static pthread_barrier_t together;
-static size_t largest = 400; // that each thread allocates
+static size_t largest = 400; // size that each thread allocates
 static atomic_u64 failed;
 
 static void *allocate_and_exit(void *arg)
@@ -210,7 +210,7 @@ static void batch(unsigned n)
 	ck_assert_uint_eq(atomic_u64_load_relaxed(&failed), 0);
 }
 
-// kept returns what the system lent and did not get back.
+// kept returns the bytes that were mapped for the heap and are not released.
 static int64_t kept(const rt_memstats *m)
 {
 	return (int64_t)(m->sys - m->heap_released);
@@ -218,8 +218,8 @@ static int64_t kept(const rt_memstats *m)
 
 static const unsigned batches[] = {1, 50, MOST};
 
-// Threads that are gone leave no memory behind: the system lends what it lent
-// before, except for the records that the next threads use again.
+// Threads that are gone leave no memory behind, except for the records that the
+// next threads use again.
 TEST(gone_threads_leave_no_memory, .n = RT_ARRAY_LEN(batches))
 {
 	unsigned n = batches[_i];
@@ -242,7 +242,7 @@ TEST(gone_threads_leave_no_memory, .n = RT_ARRAY_LEN(batches))
 	ck_assert_uint_eq(heap_live(), 0);
 }
 
-// This holds even in comparison with a heap that never saw another thread.
+// Threads leave less than 1 MiB even in a heap that had no other thread before.
 TEST(first_threads_leave_little_memory)
 {
 	rt_memstats before, after;
@@ -259,7 +259,8 @@ TEST(first_threads_leave_little_memory)
 	ck_assert_uint_eq(after.mcache_sys, before.mcache_sys);
 }
 
-// Many threads at once make the heap longer, and its tables stay.
+// Many threads at once make the heap longer.  When they are gone, little more
+// than the tables for the longer heap stays.
 TEST(two_hundred_threads_at_once_leave_little_memory)
 {
 	rt_memstats before, after;
@@ -384,7 +385,7 @@ TEST(second_heap_is_like_the_first)
 	ck_assert_uint_eq(second.pause_total_ns, 0);
 	ck_assert_uint_eq(second.next_gc, first.next_gc);
 	ck_assert_uint_eq(heap_live(), 0);
-	// Its roots are its own.
+	// The second heap has no roots of the first.
 	rt_alloc(100);
 	ck_assert_int_eq(rt_fini(), RT_OK);
 }

@@ -1,4 +1,4 @@
-// Static data as roots: what needs no library to be loaded.
+// Static data as roots: the tests that need no library to be loaded.
 #include <errno.h>
 #include <link.h>
 #include <stdio.h>
@@ -11,8 +11,9 @@
 #include "test/harness/heap.h"
 #include "test/harness/thread.h"
 
-// The library that tests link lies in the program, so its own data is scanned
-// as well.  So these tests count no garbage; test/scripts/static.c does.
+// The library that tests link is part of the program, so its own data is
+// scanned as well.  So these tests do not count the objects that die while
+// static data is scanned; test/scripts/static.c does.
 enum { MANY = 100 };
 static void *slot[MANY];
 
@@ -117,7 +118,8 @@ TEST(a_refused_call_changes_nothing, .n = RT_ARRAY_LEN(refusals))
 	ck_assert_uint_eq(alive(), MANY);
 }
 
-// The system may begin to refuse later.
+// The system may refuse the call only later, when rt_roots_static has
+// succeeded.
 TEST(without_the_call_data_is_read_plainly, .n = RT_ARRAY_LEN(refusals))
 {
 	ck_assert_int_eq(rt_roots_static(1), RT_OK);
@@ -135,9 +137,9 @@ static uint64_t globals(void)
 	return heap_metric("/gc/scan/globals:bytes");
 }
 
-// Each read of a collection is refused once.  What lives is found all the same:
-// data is read again in parts, and an entry that is gone makes the walk begin
-// again, which leaves nothing out.
+// Each read of a collection is refused once, in turn.  All live objects are
+// found nevertheless: data is read again in parts, and if an entry is gone, the
+// walk begins again from the start.
 TEST(an_entry_that_is_gone_ends_nothing)
 {
 	// The first two read the program headers.  A sanitizer's data needs
@@ -170,7 +172,7 @@ TEST(an_entry_that_is_gone_ends_nothing)
 
 // ---- walks ----
 
-// A copy goes on behind what cannot be read.
+// A copy continues behind memory that cannot be read.
 TEST(a_copy_skips_what_is_not_mapped)
 {
 	size_t page = oscall_page_size();
@@ -226,7 +228,7 @@ TEST(a_walk_finds_writable_data_alone)
 
 // ---- a list that changes ----
 
-// An object file of one writable segment, as a library is loaded.
+// The image of a loaded library that has one writable segment.
 struct image {
 	ElfW(Ehdr) e;
 	ElfW(Phdr) ph;
@@ -235,7 +237,7 @@ struct image {
 
 enum { PROGRAM, FIRST, X, Y, LAST, ENTRIES };
 
-// The list of a dynamic linker that the test is.
+// The list of a dynamic linker.  Here the test takes the place of the linker.
 static struct {
 	struct r_debug debug;
 	struct link_map entry[ENTRIES];
@@ -304,7 +306,7 @@ static void move_x_and_add(void)
 	join(X, LAST);
 }
 
-// The entry is another library's, which is behind the same one.
+// The entry now belongs to another library, in the same place of the list.
 static void replace_x(void)
 {
 	make_image(X);
@@ -317,13 +319,14 @@ static void keep_x(void)
 {
 }
 
-// Half of a removal: Y does not lead back to the entry before it.
+// Half of a removal: FIRST leads to Y, but Y does not lead back to FIRST.
 static void begin_unlinking(void)
 {
 	fake.entry[FIRST].l_next = &fake.entry[Y];
 }
 
-// walk_and walks, and changes the list where it comes to an entry.
+// walk_and walks the list, and changes it when the walk first comes to entry
+// at.  It returns how often the walk began again.
 static unsigned walk_and(unsigned at, void (*change)(void))
 {
 	struct statics_walk walk;
@@ -360,7 +363,8 @@ static const struct change {
     {begin_unlinking, X, STATICS_RESTARTS},
 };
 
-// What is in the list all the time is found once, whatever else happens.
+// An entry that is in the list all the time is found once, whatever happens to
+// other entries.
 TEST(a_walk_loses_nothing, .n = RT_ARRAY_LEN(changes))
 {
 	const struct change *c = &changes[_i];

@@ -1,4 +1,4 @@
-// What stops took, by reason: each act counts once under its reason, and the
+// The time of stops, by reason: each stop counts under its reason, and the
 // longest stop is known with its slowest thread.
 #include <limits.h>
 #include <sys/wait.h>
@@ -104,7 +104,7 @@ static const struct {
 	int reason;
 	void (*act)(void);
 	uint64_t stops;	      // for that reason
-	uint64_t collections; // as well
+	uint64_t collections; // further stops, for collections
 } acts[] = {
     {RT_STOP_GC_MARK_TERM, collect, 1, 0},
     {RT_STOP_READ_MEMSTATS, read_stats, 1, 0},
@@ -122,7 +122,8 @@ enum { ACTS = RT_ARRAY_LEN(acts), SINGLE = ACTS - 2 };
 
 GROUP(acts, .timeout = 60);
 
-// counted returns by how much an act must raise the number for a reason.
+// counted returns by how much an act must raise the number of stops for a
+// reason.
 static uint64_t counted(unsigned act, int reason)
 {
 	return (acts[act].reason == reason ? acts[act].stops : 0) +
@@ -166,7 +167,7 @@ TEST(a_new_heap_has_no_stops)
 	}
 }
 
-// The histograms of all other stops have as many values.
+// Each collection counts as one stop.
 TEST(collections_have_as_many_stops)
 {
 	heap_begin();
@@ -204,7 +205,8 @@ TEST(the_longest_stop_is_told)
 	ck_assert_uint_ge(s.longest.stopped_ns, 20 * 1000 * 1000);
 }
 
-// When a second stop follows at once, the thread may not run in between.
+// Only acts with a single stop are tried.  When a second stop follows at once,
+// the thread may not run between the two.
 TEST(the_slowest_thread_is_named, .n = SINGLE)
 {
 	pthread_t thread;
@@ -264,7 +266,8 @@ static struct {
 	atomic_u32 end, reads, wrong;
 } reader;
 
-// read_on reads from a thread that is not attached, while others stop.
+// read_on reads from a thread that is not attached, while other threads stop
+// the world.
 static void *read_on(void *arg)
 {
 	uint64_t count = 0;
@@ -334,7 +337,7 @@ TEST(wrong_arguments_change_nothing)
 	ck_assert(memcmp(&s, &was, sizeof s) == 0);
 }
 
-// A host that was compiled with a shorter or a longer struct.
+// A host may have been compiled with a shorter or a longer struct.
 TEST(other_sizes_of_the_struct)
 {
 	static const size_t sizes[] = {16,

@@ -1,7 +1,8 @@
 // The time of sweeping beside the threads, in the records and in the metrics.
 //
-// The clocks of threads take a step with each reading.  So a slice, which reads
-// one at both ends, counts one step and what it really took.
+// fault_step_cpu moves the clocks of threads on by a step with each reading.
+// So a slice, which reads its clock at both ends, counts one step and the time
+// that it really took.
 #define RT_NO_INLINE_ALLOC
 #include <errno.h>
 #include <rt/rt.h>
@@ -34,7 +35,7 @@ static void begin(int mode, int threads)
 	heap_start_exact(c);
 }
 
-// make_garbage drops objects of as many MiB.
+// make_garbage allocates mib MiB of objects and keeps none.
 static void make_garbage(int mib)
 {
 	for (int i = 0; i < mib; i++)
@@ -84,8 +85,8 @@ static struct told told(void)
 	return t;
 }
 
-// has_steps tells whether a time is n steps, and less than a second that was
-// really used.
+// has_steps tells whether a time is n steps of a second, plus less than a
+// second of real time.
 static bool has_steps(uint64_t ns, uint64_t n)
 {
 	return ns / SECOND == n;
@@ -130,7 +131,7 @@ static void sweep_slices(void)
 	ck_assert(swept_over());
 }
 
-// begin_stepping leaves a heap unswept whose highest chunks are free.
+// begin_stepping makes an unswept heap whose highest chunks are free.
 static void begin_stepping(void)
 {
 	begin(2, 0);
@@ -160,7 +161,7 @@ TEST(the_chunks_of_a_thread_of_the_host_are_timed)
 	heap_healthy();
 }
 
-// The rest that a stop sweeps has one step, with all of its chunks.
+// A stop sweeps all chunks that are left, and times them as one step.
 TEST(the_rest_that_a_stop_sweeps_is_timed)
 {
 	struct told before = told(), after;
@@ -340,7 +341,8 @@ TEST(the_records_add_up_to_the_metrics, .n = 6)
 	rng_init(&r, __func__);
 	for (int i = 0; i < 100; i++) {
 		use_some(&r);
-		// With 1 it depends on what a chunk took in the last sweep.
+		// If sweep is 1, the time of a chunk in the last sweep decides
+		// whether the next sweep is in the stop.
 		atomic_u64_store_relaxed(&swept.chunk_ns,
 					 rng_below(&r, 2) ? 1 : SECOND);
 		collect_only();
@@ -350,7 +352,7 @@ TEST(the_records_add_up_to_the_metrics, .n = 6)
 	}
 	slices_rest(rt_thread_tls);
 	collect_only();
-	now = told(); // of sweeps before that of the newest collection
+	now = told(); // without the sweep of the newest collection
 	sum = sum_records(newest().number);
 	does_not_fall(&sum, &now);
 	if (_i / 3 == 0) {
@@ -388,8 +390,8 @@ TEST(a_sweep_in_the_stop_is_in_its_own_record)
 
 // ---- clocks that are refused ----
 
-// A time is 0 if either of its readings is refused: each in turn, alone or with
-// all later ones.
+// Each reading of a clock is refused in turn, alone or with all later readings.
+// A time is 0 if either of its two readings is refused.
 TEST(a_refused_clock_makes_no_huge_time, .n = 2)
 {
 	uint64_t nth = 0, refused;
@@ -413,7 +415,7 @@ TEST(a_refused_clock_makes_no_huge_time, .n = 2)
 			ck_assert(after.total == before.total &&
 				  after.wall == before.wall);
 	} while (refused > 0);
-	ck_assert_uint_gt(nth, 8); // of two chunks at least
+	ck_assert_uint_gt(nth, 8); // readings for two chunks at least
 	heap_healthy();
 	must(rt_fini());
 }

@@ -1,4 +1,4 @@
-// Sweeping beside the threads: what hosts see of it, which is nothing.
+// Sweeping beside the threads: a host sees the heap as if all were swept.
 #include "test/whole/swept.h"
 
 #include "gc/cycle/pacer.h"
@@ -11,7 +11,7 @@
 
 enum { PER_CHUNK = RT_CHUNK_SIZE / OBJECT };
 
-// begin_unswept leaves a heap that no thread but the caller sweeps.
+// begin_unswept makes an unswept heap, which only the calling thread sweeps.
 static void begin_unswept(void)
 {
 	rt_config c = config(2, 0);
@@ -54,7 +54,8 @@ TEST(safepoints_sweep_where_the_library_has_no_thread)
 	heap_healthy();
 }
 
-// Elsewhere it only polls.
+// In a no-GC stretch, in a blocking region, and while the library has a
+// background thread, rt_safepoint only polls.
 TEST(safepoints_do_not_sweep_elsewhere)
 {
 	must(rt_nogc_enter());
@@ -194,7 +195,8 @@ TEST(a_look_at_the_whole_heap_finds_no_dead_object,
 	heap_healthy();
 }
 
-// A kind whose objects have all died ends, though they are not swept yet.
+// A kind whose objects have all died can be unregistered, even if they are not
+// swept yet.
 TEST(a_kind_without_live_objects_ends)
 {
 	int kind = kind_make(.name = "ended", .layout = RT_LAYOUT_WORDS);
@@ -210,7 +212,7 @@ TEST(a_kind_without_live_objects_ends)
 
 // ---- memory ----
 
-// Memory of the dead is found before the heap grows.
+// The memory of dead objects is used before the heap grows.
 TEST(the_heap_does_not_grow_while_something_is_unswept, .n = 2)
 {
 	uint64_t before = arena_used();
@@ -225,7 +227,8 @@ TEST(the_heap_does_not_grow_while_something_is_unswept, .n = 2)
 	heap_healthy();
 }
 
-// A large object is earned even if the heap has room for it.
+// A thread sweeps before it takes a large object, even if the heap has room for
+// the object.
 TEST(a_large_object_sweeps_though_pages_are_free)
 {
 	uint64_t left;
@@ -241,7 +244,8 @@ TEST(a_large_object_sweeps_though_pages_are_free)
 	heap_healthy();
 }
 
-// A large object that grows where it is has to be earned as a new one.
+// A thread sweeps before a large object grows in place, as it does for a new
+// one.
 TEST(growth_in_place_sweeps)
 {
 	char *obj = rt_alloc_noscan(MIB);
@@ -266,7 +270,7 @@ static bool is_swept(const void *obj)
 	       epoch_sweepgen();
 }
 
-// An object that changes its size where it is is swept first.
+// A large object is swept before its size changes in place.
 TEST(a_large_object_is_swept_before_it_is_resized)
 {
 	must(rt_gc());
@@ -279,7 +283,8 @@ TEST(a_large_object_is_swept_before_it_is_resized)
 	heap_healthy();
 }
 
-// What large objects took of the last sweep does not count for this one.
+// What was swept for large objects in the last sweep does not count in this
+// one.
 TEST(each_sweep_has_an_account)
 {
 	unsigned n;
@@ -292,11 +297,12 @@ TEST(each_sweep_has_an_account)
 	collect_only();
 	for (n = 0; !swept_pay(1); n++)
 		ck_assert(swept_slice(proc_self()));
-	ck_assert_uint_le(n, 2); // the first chunk may have no dead
+	ck_assert_uint_le(n, 2); // the first chunk may have no dead objects
 	heap_healthy();
 }
 
-// Before pages are released for the memory limit, those of the dead are freed.
+// Before pages are released for the memory limit, the pages of dead objects are
+// freed.
 TEST(the_memory_limit_is_kept_by_sweeping)
 {
 	must(rt_set_memory_limit(20 * MIB, NULL));
@@ -317,7 +323,7 @@ TEST(the_scavenger_learns_what_a_sweep_has_freed)
 			  pacer.found.memory.free);
 }
 
-// A stack that the heap has already needs no sweeping.
+// A thread does not sweep for a stack that the heap has free.
 TEST(a_stack_that_is_free_is_taken_without_sweeping)
 {
 	void *first = rt_stack_alloc(2048), *second;
@@ -325,7 +331,7 @@ TEST(a_stack_that_is_free_is_taken_without_sweeping)
 
 	ck_assert_ptr_nonnull(first);
 	ck_assert(sweep_left());
-	rt_nogc_enter(); // in which pages are taken before anything is swept
+	rt_nogc_enter(); // there a thread takes pages before it sweeps
 	while (mheap_fits(NULL, 1))
 		ck_assert_ptr_nonnull(rt_alloc_noscan(OBJECT));
 	rt_nogc_leave();
@@ -337,14 +343,15 @@ TEST(a_stack_that_is_free_is_taken_without_sweeping)
 	heap_healthy();
 }
 
-// The heap does not grow for a stack while the dead may have its pages.
+// Before the heap grows for a stack, the thread sweeps, because dead objects
+// may have the pages.
 TEST(a_stack_is_swept_for_before_the_heap_grows)
 {
 	uint64_t left = atomic_u64_load_relaxed(&sweep.left);
 	void *stack;
 
 	ck_assert(sweep_left());
-	rt_nogc_enter(); // in which pages are taken before anything is swept
+	rt_nogc_enter(); // there a thread takes pages before it sweeps
 	while (mheap_fits(NULL, MIB >> RT_PAGE_SHIFT))
 		ck_assert_ptr_nonnull(rt_alloc_noscan(OBJECT));
 	rt_nogc_leave();
@@ -363,8 +370,8 @@ static uint32_t chunks_left(void)
 	return sweep_highest(left) - sweep_lowest(left);
 }
 
-// Threads of the host take the lowest chunk, also for a refill.  The background
-// thread takes some of the highest.
+// Threads of the host sweep the lowest chunk first, even for a refill.  The
+// background thread sweeps some of the highest chunks.
 TEST(chunks_are_taken_from_both_ends)
 {
 	uint64_t left = atomic_u64_load_relaxed(&sweep.left), now;
@@ -385,7 +392,8 @@ TEST(chunks_are_taken_from_both_ends)
 	heap_healthy();
 }
 
-// Between two chunks a thread polls, also within rt_alloc_many.
+// A thread polls between two chunks.  So a call of rt_alloc_many sweeps a chunk
+// at most.
 TEST(rt_alloc_many_sweeps_a_chunk_at_most)
 {
 	static void *out[40 * PER_MIB];
@@ -401,8 +409,8 @@ TEST(rt_alloc_many_sweeps_a_chunk_at_most)
 	heap_healthy();
 }
 
-// In a no-GC stretch, too: without slots and pages it sweeps a chunk, and then
-// the heap grows.
+// In a no-GC stretch too, a thread that finds neither slots nor pages sweeps a
+// chunk.  Then the heap grows.
 TEST(a_stretch_sweeps_a_chunk_before_the_heap_grows)
 {
 	uint64_t used;
@@ -452,8 +460,8 @@ static void count_drop(void *obj, size_t size, void *arg)
 	dropped++;
 }
 
-// The dead of a kind with destructors are found by a sweep beside the threads,
-// and rt_drop_now finds all of the kind, swept or not.
+// A sweep beside the threads finds the dead objects of a kind with destructors.
+// rt_drop_now finds all objects of the kind, swept or not.
 TEST(destructors_run_once_for_each_object, .n = 2)
 {
 	int kind = kind_make(.name = "counted", .layout = RT_LAYOUT_WORDS,
@@ -488,8 +496,8 @@ static void collect_in_drop(void *obj, size_t size, void *arg)
 	unswept_in_drop = sweep_left();
 }
 
-// rt_drop_now works on spans that are swept, so a collection that one of its
-// destructors makes sweeps in its stop.
+// rt_drop_now works on swept spans.  So if a destructor that it runs makes a
+// collection, that collection sweeps in its stop.
 TEST(a_collection_during_rt_drop_now_sweeps_in_its_stop)
 {
 	int kind = kind_make(.name = "collecting", .layout = RT_LAYOUT_WORDS,
@@ -527,7 +535,7 @@ static void drop_collecting(void *obj, size_t size, void *arg)
 GROUP(drops_beside, .timeout = 120);
 
 // Destructors run beside the sweep of a collection that one of them has made.
-// Objects beside them die in it, or stay.
+// Other objects die in that collection, or stay.
 TEST(destructors_run_beside_a_sweep, .n = 2)
 {
 	rt_config c = config(2, _i);
@@ -595,7 +603,8 @@ static bool is_released(void)
 }
 
 // What a sweep beside the threads frees is released after it, without another
-// collection.  No idle pass helps, which releases pages of every generation.
+// collection.  Idle passes are off, because they release pages of every
+// generation.
 TEST(what_was_dropped_is_released_without_a_second_collection)
 {
 	rt_config c = config(2, 1);
@@ -664,8 +673,7 @@ TEST(a_collection_for_lack_of_memory_sweeps_in_the_stop)
 	must(rt_fini());
 }
 
-// Unless one thread would take more than 250 us for the sweep, it is in the
-// stop.
+// If one thread needs at most 250 us for the sweep, the sweep is in the stop.
 TEST(a_short_sweep_is_in_the_stop)
 {
 	rt_config c = config(1, 0);

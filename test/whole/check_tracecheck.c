@@ -110,7 +110,8 @@ static const rt_value_format shifts = {
     .max = UINT64_MAX, .addr_mask = UINT64_MAX, .shift = 3, .stride = 8};
 static const rt_value_format plain = RT_FORMAT_PLAIN;
 
-// A callback tells the words whose bits are in arg.
+// tell_bits tells the words whose bits are set in *arg, as boxes if boxed is
+// set.
 static bool boxed;
 
 static void tell_bits(rt_tracer *t, void *obj, size_t size, void *arg)
@@ -124,7 +125,8 @@ static void tell_bits(rt_tracer *t, void *obj, size_t size, void *arg)
 			rt_trace_value(t, word[i], form);
 }
 
-// As examples/trace.c: a stack up to its top, which is in word 1.
+// tell_stack tells a stack up to its top, which is in word 1, as
+// examples/trace.c does.
 static void tell_stack(rt_tracer *t, void *obj, size_t size, void *arg)
 {
 	uintptr_t *word = obj;
@@ -134,7 +136,8 @@ static void tell_stack(rt_tracer *t, void *obj, size_t size, void *arg)
 	rt_trace_words(t, word + 2, word + 2 + (*bits >> 3 & 1 ? word[1] : 1));
 }
 
-// An object of the examples, told rightly and wrongly.  Word 0 is for a header.
+// An object of the examples.  One test tells all of its references, another one
+// forgets a word.  Word 0 is for a header.
 struct plant {
 	int layout;	// of the kind; -1: rt_alloc_typed
 	size_t size;	// of the object
@@ -308,7 +311,8 @@ TEST(a_forgotten_field_is_named, .n = RT_ARRAY_LEN(plants))
 	boxed = plant->stack_format;
 	start_as(plant_config());
 	grow(plant->right & ~(UINT64_C(1) << plant->word));
-	// The address, where the collector does not take it for one.
+	// The address is kept in an object in which the collector does not
+	// look.
 	p = root[0][plant->word];
 	p = plant->format == &shifts ? p << 3 : p & UINT64_C(0xfffffffffff8);
 	root[ROOTS - 1] = rt_alloc_noscan(8);
@@ -336,7 +340,8 @@ TEST(a_field_that_is_told_is_not_named, .n = RT_ARRAY_LEN(plants))
 
 GROUP(words, .setup = start, .timeout = 60);
 
-// Tags in the low bits, and addresses inside an object, lead to it.
+// A word with a tag in its low bits, or with an address inside an object,
+// counts as a reference to the object.
 TEST(any_pointer_into_an_object_counts)
 {
 	int kind = add_kind(traced("k", trace_nothing));
@@ -360,7 +365,8 @@ TEST(any_pointer_into_an_object_counts)
 	}
 }
 
-// It is the object that must be told, not the word.
+// A callback must tell each object once, not each word that refers to the
+// object.
 TEST(one_told_reference_is_enough)
 {
 	root[0] = make(add_kind(traced("k", tell_first)), 32);
@@ -369,7 +375,7 @@ TEST(one_told_reference_is_enough)
 	expect_no_lines();
 }
 
-// A callback may tell what is in no word of the object.
+// A callback may tell a reference that is in no word of its object.
 static uintptr_t elsewhere;
 
 static void tell_elsewhere(rt_tracer *t, void *obj, size_t size, void *arg)
@@ -467,7 +473,7 @@ TEST(a_value_that_is_told_and_ignored_is_named)
 	expect_ignored("");
 }
 
-// Words may be numbers.
+// The words that rt_trace_words tells may be numbers.
 TEST(words_that_are_ignored_are_not_named)
 {
 	make_based(tell_words);
@@ -493,7 +499,8 @@ TEST(a_value_that_is_ignored_is_named_once)
 	expect_no_lines();
 }
 
-// An object keeps itself, wherever it tells itself.
+// An object of a kind with RT_KIND_BASE may tell a pointer to any place inside
+// itself.
 TEST(an_object_may_tell_its_own_inside)
 {
 	rt_kind_desc d = traced("base", tell_inside);
@@ -558,7 +565,8 @@ TEST(a_tag_decides)
 	expect_in(said[0], ", offset 56: ");
 }
 
-// A class in the heap must be told, too; the header leads to it in its form.
+// A class in the heap must be told, too.  A header refers to it in the form
+// that the kind describes.
 TEST(a_header_may_be_forgotten)
 {
 	static const rt_type none = RT_TYPE_INIT(
@@ -605,8 +613,8 @@ TEST(the_class_of_a_target_may_be_gone)
 
 static const size_t dropped_sizes[] = {24, 48, 40000};
 
-// What nothing else reaches is dead, even if it stays for its destructor.  A
-// dead object may forget what it likes.
+// An object that nothing else reaches is dead, even if it stays for its
+// destructor.  A reference that a dead object does not tell is not reported.
 TEST(objects_that_wait_for_destructors_are_lost, .n = 3)
 {
 	rt_kind_desc d = traced("file", tell_first);
@@ -632,7 +640,7 @@ TEST(objects_that_wait_for_destructors_are_lost, .n = 3)
 	root[1] = NULL;
 	expect_no_lines();
 	ck_assert_uint_eq(rt_run_finalizers(10), 2);
-	root[0][2] = root[0][1]; // to a freed one
+	root[0][2] = root[0][1]; // to a freed object
 	expect_no_lines();
 }
 
@@ -646,7 +654,7 @@ TEST(old_words_and_numbers_are_reported)
 	expect_in(said[0], ", offset 48: ");
 }
 
-// Above its top the callback clears the stack in the first call.
+// tell_and_clear clears the stack above its top in the first call.
 static void tell_and_clear(rt_tracer *t, void *obj, size_t size, void *arg)
 {
 	uintptr_t *word = obj;
@@ -789,7 +797,7 @@ TEST(elements_of_a_tail_count_as_one)
 }
 
 // A thread in a blocking region may read a file into an object, even in a stop.
-// Here the callback writes in its place.
+// Here the callback writes instead of such a thread.
 static void tell_and_write(rt_tracer *t, void *obj, size_t size, void *arg)
 {
 	static unsigned calls;
@@ -855,7 +863,8 @@ TEST(typed_objects_are_told_apart)
 	expect_no_lines();
 }
 
-// Of 200 sites those come first whose target nothing else reaches.
+// A collection reports at most 64 of 200 sites.  Sites whose target nothing
+// else reaches come first.
 TEST(a_collection_reports_64)
 {
 	unsigned n, total = 0;

@@ -1,4 +1,5 @@
-// Objects of types without a header: rt_alloc_typed.
+// Objects of types without a header (rt_alloc_typed): exactly the words that
+// the bits of their type name are references.
 #include <rt/rt.h>
 
 #include <string.h>
@@ -84,7 +85,7 @@ TEST(a_type_says_its_alignment, .n = 2)
 	rt_config c = heap_config(HEAP_QUIET);
 	rt_type y = cell;
 
-	c.gcstress = _i; // every object by a call
+	c.gcstress = _i; // no allocation is inline
 	begin(c);
 	ck_assert_uint_eq(rt_good_size_of(RT_TYPED, 24), 32);
 	for (int i = 0; i < 3000 / HEAP_CUT; i++) {
@@ -107,7 +108,8 @@ TEST(a_type_says_its_alignment, .n = 2)
 	ck_assert_uint_eq(heap_live_after_gc(), 16);
 }
 
-// The granule of an object's bit may begin 8 bytes behind the object.
+// The granule of an object's bit may begin 8 bytes behind the beginning of the
+// object.
 TEST(no_address_inside_an_object_is_its_reference)
 {
 	rt_type y = cell;
@@ -305,8 +307,8 @@ GROUP(refusals, .timeout = 60);
 
 static const enum oscall needed[] = {OSCALL_RESERVE, OSCALL_COMMIT};
 
-// make allocates typed objects of each sort, one of them large.  Returns how
-// many were refused.
+// make allocates four typed objects, three of them large.  Returns how many
+// were refused.
 static unsigned make(void)
 {
 	unsigned refused = 0;
@@ -318,9 +320,9 @@ static unsigned make(void)
 	return refused;
 }
 
-// The first use of typed objects, in an empty heap or in one with memory, for
-// which the table needs bits at once.  Each call that the first use makes is
-// refused, alone or with all calls after it.
+// Typed objects are used for the first time in an empty heap, or in a heap with
+// memory, for which the table then needs bits at once.  Each call that the
+// first use makes is refused, alone or with all calls after it.
 TEST(each_call_of_the_first_use_may_be_refused, .n = 4 * RT_ARRAY_LEN(needed))
 {
 	enum oscall kind = needed[_i / 4];
@@ -383,8 +385,8 @@ static unsigned growth_commits(bool typed)
 	return n - 1;
 }
 
-// The heap cannot grow without its bits, which need a commit more than a heap
-// without them makes.  What it has stays usable.
+// When a heap with bits grows, it makes one commit more than a heap without.
+// If that is refused, the heap does not grow, and what it has stays usable.
 TEST(growth_needs_bits)
 {
 	unsigned without = growth_commits(false);
@@ -395,9 +397,9 @@ TEST(growth_needs_bits)
 
 // ---- against a model ----
 
-// Types with bits at random; those of shadow.h are a few that are fixed.  Every
-// word of an object that no bit names holds something that would keep an object
-// alive if it were read.
+// Types with random bits, whereas shadow.h has a few fixed types.  A word that
+// no bit names mostly holds an address, which would keep an object alive if the
+// word were read.
 enum {
 	TYPES = 60,
 	THINGS = 1500 / HEAP_CUT,
@@ -434,7 +436,7 @@ static void random_bits(struct rng *r, uint64_t *bits, unsigned words)
 	}
 }
 
-// make_types makes types of every size class, some with tails.
+// make_types makes types of many sizes, some with tails.
 static void make_types(struct rng *r)
 {
 	for (unsigned i = 0; i < TYPES; i++) {
@@ -530,7 +532,7 @@ static void make_thing(struct rng *r, size_t i)
 	ck_assert_int_eq(rt_kind_of((void *)x->p), RT_TYPED);
 	ck_assert_uint_ge(rt_size((void *)x->p), n);
 	ck_assert(heap_is_zero((void *)x->p, n));
-	// Of a large object the rest of the last page is in no object.
+	// The rest of the last page of a large object belongs to no object.
 	x->words = (n > 32760 ? n : rt_size((void *)x->p)) / 8;
 	x->copy = malloc(x->words * 8);
 	for (size_t w = 0; w < x->words; w++) {
@@ -552,7 +554,7 @@ static struct thing *owner(uintptr_t v)
 	return NULL;
 }
 
-// reach marks what a thing reaches, and returns how many that are.
+// reach marks x and the things that it reaches, and returns how many it marked.
 static uint64_t reach(struct thing *x)
 {
 	static struct thing *stack[THINGS];
@@ -581,7 +583,8 @@ static uint64_t reach(struct thing *x)
 	return sum;
 }
 
-// release_unseen forgets the things that no root reached.
+// release_unseen forgets the things that no root reached, and requires that all
+// others are unchanged.
 static void release_unseen(void)
 {
 	for (size_t i = 0; i < THINGS; i++) {
@@ -634,7 +637,8 @@ static void run_model(rt_config c, const char *name)
 	ck_assert_int_eq(rt_fini(), RT_OK);
 }
 
-// Objects of 24 bytes may begin between granules, so grey_wide looks first.
+// A marker uses the bits of small objects at once, except those of 24 bytes.
+// These may begin in the middle of a granule, so grey_wide looks at them first.
 TEST(small_objects_are_scanned_by_their_bits)
 {
 	begin(heap_config(HEAP_QUIET));
@@ -741,7 +745,8 @@ TEST(every_class_has_bits, .n = 2)
 
 // ---- one long object ----
 
-// A megabyte: alone, with helpers, without memory to mark.
+// An array of about a megabyte is marked alone, with helpers, and without
+// memory to mark with.
 TEST(long_arrays_are_followed_to_their_end, .n = 6)
 {
 	enum { CELLS = 60000 };
@@ -776,8 +781,8 @@ enum { THREADS = 4, LENGTH = 400, LISTS = 200 / HEAP_CUT };
 static uintptr_t lists[THREADS];
 
 // build_lists is one of the threads.  Cells and vectors of all threads lie side
-// by side.  Every word that no bit names leads to the list before, which must
-// die.
+// by side.  Every word that no bit names leads to the thread's previous list,
+// which must die.
 static void *build_lists(void *arg)
 {
 	uintptr_t *list = arg;

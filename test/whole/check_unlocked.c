@@ -1,11 +1,11 @@
-// What is freed by hand and allocated again, and handles that come and go, take
-// no locked instruction.
+// Freeing an object by hand and allocating another takes no locked instruction.
+// Neither does making and freeing a handle.
 //
 // A thread steps through such calls.  After each instruction a signal handler
-// looks at the next one.  So the fast path is not a list of functions: it is
-// what the processor executes, in whatever way the library was compiled.  That
-// the handler finds what is locked is shown by calls that take a lock.  Only
-// x86-64 has these steps and a prefix to look for.
+// looks at the next one.  So the tests need no list of the functions of the
+// fast path: they see what the processor executes, however the library was
+// compiled.  Calls that take a lock show that the handler finds locked
+// instructions.  Only x86-64 has these steps and a prefix to look for.
 #define _GNU_SOURCE 1 // REG_RIP
 
 #include <rt/rt.h>
@@ -23,8 +23,8 @@ enum { CAN_STEP = 1 };
 enum { CAN_STEP = 0 };
 #endif
 
-// cannot_step returns why the tests are skipped here, or NULL.  What a build
-// adds to the library's code would be looked at too.
+// cannot_step returns why the tests are skipped here, or NULL.  The handler
+// would also look at the code that such a build adds to the library.
 static const char *cannot_step(void)
 {
 	if (!CAN_STEP)
@@ -145,7 +145,8 @@ static void none_locked(const char *what, unsigned n)
 	steps.taken = 0;
 }
 
-// some_locked requires the opposite.
+// some_locked requires that at least one instruction since the last call was
+// locked.
 static void some_locked(const char *what)
 {
 	ck_assert_msg(steps.locked != 0, "%s: none of %u steps is locked", what,
@@ -207,8 +208,8 @@ enum { BYTES = 48, TIMES = 100, MOST = 20000 };
 
 static void *root[MOST];
 
-// use_up allocates until a slot that was freed is the next one: the run that
-// inline code takes from has no other.
+// use_up allocates until the run from which inline code allocates is used up.
+// Then the next allocation takes a slot that was freed.
 static void use_up(void)
 {
 	unsigned n = 0;
@@ -225,7 +226,8 @@ static void use_up(void)
 	must(rt_free(p));
 }
 
-// Each allocation gets what was freed, so neither call takes another way.
+// Each allocation gets the slot that was freed before, so neither call leaves
+// the fast path.
 TEST(a_free_and_the_next_allocation_have_none, .unless = cannot_step())
 {
 	use_up();
@@ -247,7 +249,7 @@ TEST(a_free_and_the_next_allocation_have_none, .unless = cannot_step())
 	heap_healthy();
 }
 
-// A list that is full is shared.
+// A thread shares a list that is full with others, which takes a lock.
 TEST(a_list_of_freed_slots_takes_a_lock_only_when_it_is_full,
      .unless = cannot_step())
 {

@@ -1,6 +1,6 @@
 // Threads that leave the library's regions by unwinding, are cancelled, or end
-// beside destructors of the host.  test/scripts/unwind.cc does the same with
-// exceptions.
+// beside destructors of the host.  Their regions end, and their roots can be
+// removed.  test/scripts/unwind.cc tests the same with exceptions.
 #include "test/harness/heap.h"
 
 #include <sys/mman.h>
@@ -12,7 +12,7 @@
 #include "test/harness/await.h"
 
 // With musl a thread that ends or is cancelled does not unwind: handlers run
-// while its region lasts.
+// while the thread's region lasts.
 #ifdef __GLIBC__
 enum { UNWINDS = 1 };
 #else
@@ -24,8 +24,8 @@ enum { STACK = 8 << 20 }; // the thread sanitizer needs much of it
 static void *stack; // of the thread under test
 static atomic_u32 reached;
 
-// The thread's stack is gone when it has ended.  So a range there that was not
-// removed would be a fault in the next collection.
+// When the thread has ended, its stack is unmapped.  So a root range on the
+// stack that was not removed would make the next collection fault.
 static pthread_t start_on_stack(void *(*fn)(void *), void *arg)
 {
 	pthread_attr_t attr;
@@ -62,7 +62,7 @@ static void nothing_is_left(void)
 
 // ---- out of a region ----
 
-// Roots on the stack of a thread, and what its cleanup handler was told.
+// Roots on the stack of a thread, and what its cleanup handler found.
 struct frame {
 	void *slot[8];
 	bool ran;
@@ -178,7 +178,7 @@ static void leave(void *(*fn)(void *), int way)
 
 GROUP(unwind, .timeout = 60);
 
-// Handlers of frames inside the call run inside the region; those of frames
+// Handlers of frames inside the call run inside the region; handlers of frames
 // around the call run outside.
 TEST(a_call_that_is_left_ends_its_region, .n = RT_ARRAY_LEN(ways))
 {
@@ -218,8 +218,8 @@ static void *end_with_roots(void *arg)
 	return arg;
 }
 
-// They run in the order in which the keys were made: before the thread is
-// detached, or after.
+// Destructors run in the order in which the keys were made.  So the host's
+// destructor runs before the thread is detached, or after.
 TEST(destructors_remove_roots_before_and_after_the_detaching, .n = 2)
 {
 	bool before = _i == 0;
@@ -258,9 +258,11 @@ static void *cancelled(void *arg)
 	return NULL;
 }
 
-// If the thread ended inside, the next heap would wait for it for ever.
+// If the thread ended inside rt_init or rt_fini, the next heap would wait for
+// it for ever.
 //
-// The address sanitizer reports itself when a cancelled thread has ended.
+// AddressSanitizer reports an error of its own when a cancelled thread has
+// ended.
 TEST(a_cancelled_thread_begins_and_ends_a_heap, .unless = SUITE_ASAN)
 {
 	pthread_t thread = start_thread(cancelled, NULL);

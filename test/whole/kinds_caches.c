@@ -1,5 +1,6 @@
-// What threads have of kinds: when memory is refused, when threads come and go,
-// in a child, and beside threads that only ask.
+// The memory that the caches of threads have for kinds: when the system refuses
+// it, when threads come and go, in a child, and beside threads that only ask
+// for the kind of an object.
 #include <errno.h>
 #include <unistd.h>
 
@@ -28,7 +29,7 @@ GROUP(caches, .setup = begin, .timeout = 2 * AWAIT_SECONDS);
 
 static const enum oscall calls[] = {OSCALL_RESERVE, OSCALL_COMMIT};
 
-// Kinds that are registered and have no objects take none.
+// Kinds that are registered and have no objects take no memory.
 TEST(kinds_without_objects_take_no_memory)
 {
 	enum { SOME = 16 };
@@ -47,9 +48,9 @@ TEST(kinds_without_objects_take_no_memory)
 	heap_healthy();
 }
 
-// The first allocation of a kind wants memory for the thread's slots.  If the
+// The first allocation of a kind needs memory for the thread's slots.  If the
 // system refuses it, there is no object, nothing is lost, and the next
-// allocation succeeds.  Other kinds do not notice.
+// allocation succeeds.  Other kinds are not affected.
 TEST(a_first_allocation_without_memory_is_null, .n = RT_ARRAY_LEN(calls))
 {
 	uint64_t inuse = heap_stats().mcache_inuse;
@@ -75,7 +76,7 @@ TEST(a_first_allocation_without_memory_is_null, .n = RT_ARRAY_LEN(calls))
 	ck_assert_uint_eq(heap_stats().mcache_inuse, inuse);
 }
 
-// A large object of a kind wants no slots.
+// A large object of a kind needs no memory for slots.
 TEST(a_large_object_needs_no_slots)
 {
 	uint64_t inuse = heap_stats().mcache_inuse;
@@ -95,7 +96,7 @@ static void *use_kinds(void *arg)
 	for (int k = 0; k < USED; k++) {
 		char *p = rt_alloc_of(RT_KIND_FIRST + k, 48);
 
-		// What the thread before left there is gone.
+		// What the previous thread wrote there is gone.
 		ck_assert(p && heap_is_zero(p, 48));
 		memset(p, 0xff, 48);
 	}
@@ -115,7 +116,8 @@ static uint64_t calls_made(void)
 	return n;
 }
 
-// What a thread had of kinds is kept for the next one: that maps nothing.
+// The blocks that a thread had for kinds are kept for the next thread, so that
+// one maps nothing.
 TEST(a_thread_leaves_its_blocks_to_the_next)
 {
 	uint64_t sys, inuse = heap_stats().mcache_inuse;
@@ -137,7 +139,7 @@ TEST(a_thread_leaves_its_blocks_to_the_next)
 	heap_healthy();
 }
 
-// More blocks than are kept are released.
+// At most MCACHE_KINDS_KEPT blocks are kept.  The others are released.
 TEST(only_so_many_blocks_are_kept)
 {
 	enum { THREADS = MCACHE_KINDS_KEPT / USED + 2 };
@@ -175,14 +177,15 @@ static void *wait_with_kinds(void *arg)
 	return arg;
 }
 
-// stays_busy tells whether a kind cannot end, even after a collection.
+// stays_busy tells whether a kind cannot be unregistered, even after a
+// collection.
 static bool stays_busy(int kind)
 {
 	return rt_kind_unregister(kind) == RT_EBUSY && rt_gc() == RT_OK &&
 	       rt_kind_unregister(kind) == RT_EBUSY;
 }
 
-// uses_kinds_alone is what the child does.  Only its answer comes back.
+// uses_kinds_alone runs in the child, and tells whether kinds work there.
 static bool uses_kinds_alone(void)
 {
 	struct rt_verify v;
@@ -228,8 +231,8 @@ TEST(kinds_work_in_a_child)
 static atomic_u32 asked, stop;
 static uintptr_t lowest; // of the heap
 
-// ask_kinds belongs to a thread that is not attached.  Kinds begin and end
-// meanwhile; every answer is a kind that existed at some time.
+// ask_kinds runs in a thread that is not attached, while kinds begin and end.
+// Every answer is RT_ENOENT or a kind that existed at some time.
 static void *ask_kinds(void *arg)
 {
 	uintptr_t p = lowest;

@@ -26,7 +26,8 @@ static struct holder {
 static size_t nholders;
 static void *root[MOST];
 
-// fill_entry makes objects of a number have references.
+// fill_entry fills the entry for a number, so that objects with that number
+// have references.
 static void fill_entry(unsigned number)
 {
 	types[number] = (rt_type){.struct_size = sizeof(rt_type),
@@ -36,7 +37,7 @@ static void fill_entry(unsigned number)
 	__atomic_store_n(&table[number], &types[number], __ATOMIC_RELEASE);
 }
 
-// is_reference tells whether word w of objects of a number is one.
+// is_reference tells whether word w of objects with a number is a reference.
 static bool is_reference(unsigned number, unsigned w)
 {
 	return number < TYPES && table[number] && bits[number] >> w & 1;
@@ -72,8 +73,8 @@ static void make_holder(int kind, unsigned number)
 	}
 }
 
-// check_leaves requires of what a holder refers to that it lives if it has a
-// reference to it, and otherwise not.  Returns how many live.
+// check_leaves requires that a leaf of a holder lives if the holder's word is a
+// reference, and is dead otherwise.  Returns how many leaves live.
 static unsigned check_leaves(struct holder *h)
 {
 	unsigned live = 0;
@@ -92,7 +93,8 @@ static unsigned check_leaves(struct holder *h)
 	return live;
 }
 
-// collect_and_check requires that exactly what the table describes lives.
+// collect_and_check collects, and requires that the holders, and only those
+// leaves to which references lead, live.
 static void collect_and_check(int kind)
 {
 	uint64_t live = nholders;
@@ -107,8 +109,9 @@ static void collect_and_check(int kind)
 
 GROUP(filled, .timeout = 60);
 
-// Entry 3 is filled after a collection that met entry 2, which never is.  The
-// number 4 is beyond the table.  The objects of these two have no references.
+// Entry 3 is filled after a collection that met entry 2, which is never filled.
+// The number 4 is beyond the table.  Objects with the numbers 2 and 4 have no
+// references.
 TEST(an_entry_may_be_filled_until_an_object_has_its_number, .n = 2)
 {
 	static const unsigned before[] = {0, 2, 4}, after[] = {3, 1, 2, 0};

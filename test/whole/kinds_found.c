@@ -9,7 +9,7 @@ static void *root[2];
 static unsigned calls;
 
 // trace_late tells a reference from its second call on.  Marking makes the
-// first one, so this is a callback that forgets.
+// first call, so this callback forgets the reference.
 static void trace_late(rt_tracer *t, void *obj, size_t size, void *arg)
 {
 	(void)size, (void)arg;
@@ -49,15 +49,15 @@ static void forget_a_child(void)
 
 GROUP(found, .timeout = 60);
 
-// The check of marks calls the callback again.  The report has the object that
-// was missed, the name of the kind, and the object that leads to it.
+// checkmark calls the callback again.  The report has the object that was
+// missed, the name of the kind, and the object that leads to it.
 TEST(a_callback_that_forgets_is_found)
 {
 	missed_from(forget_a_child, "size=48, found in late", "");
 }
 
 // An exact root is a reference to the beginning of an object.  Half of the
-// objects of 24 bytes have a whole granule 8 bytes behind that.
+// objects of 24 bytes have a whole granule 8 bytes behind their beginning.
 TEST(an_exact_root_inside_24_bytes_keeps_nothing)
 {
 	start(false);
@@ -86,8 +86,9 @@ static void trace_words(rt_tracer *t, void *obj, size_t size, void *arg)
 	rt_trace_words(t, obj, (char *)obj + size);
 }
 
-// add_grandchildren makes an object of many children with a child each, of any
-// two kinds, and returns how many objects these are.
+// add_grandchildren makes an object of kind parent with many children.  Each
+// has a child of its own, which refers to a leaf.  Both are of kind child.
+// Returns the number of objects.
 static uint64_t add_grandchildren(int parent, int child)
 {
 	void **p = root[0] = rt_alloc_kind(parent, CHILDREN * sizeof *p);
@@ -153,8 +154,8 @@ static const rt_type one_word = {
     .bitmap = first_word,
 };
 
-// The header may be the last word of an object.  An object that ends before it
-// has no references.
+// The header may be the last word of an object.  An object that ends before the
+// header's place has no references.
 TEST(a_header_may_be_the_last_word)
 {
 	start(false);

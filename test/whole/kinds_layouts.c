@@ -8,8 +8,8 @@
 #include "test/harness/heap.h"
 #include "test/whole/kinds.h"
 
-// An object is fixed words, and then elements up to its end.  Bit i of each
-// part says that word i is a value word.
+// An object has fixed words, and then elements up to its end.  Bit i of the
+// bits of a part says that word i of the part is a value word.
 struct shape {
 	const char *name;
 	rt_kind_desc d;
@@ -18,7 +18,7 @@ struct shape {
 	unsigned tail;
 	uint64_t tail_bits;
 	const rt_value_format *format;
-	uint64_t header; // of word 0, unless it is 0
+	uint64_t header; // what word 0 holds; 0: no header
 };
 
 static const rt_value_format low_tag = RT_FORMAT_LOW_TAG(7, 5);
@@ -46,7 +46,7 @@ static void encode(const rt_value_format *f, uint64_t *w, const void *p)
 		w[-1] = (uint64_t)-3;
 }
 
-// The interpreter's own walk of a shape, for the shapes with a callback.
+// trace_shape is the callback of the shapes that have one.
 static void trace_shape(rt_tracer *t, void *obj, size_t size, void *arg);
 
 static const uint64_t bits_29[] = {0x29};     // words 0, 3, 5
@@ -76,7 +76,7 @@ static const struct {
 enum { SHAPES = 20 };
 static struct shape shapes[SHAPES];
 
-// of returns a shape of fixed words and elements.
+// of returns a shape with the fixed words and the elements of y, if any.
 static struct shape of(const char *name, int layout, const rt_type *y)
 {
 	struct shape s = {.name = name, .d = good_desc(layout)};
@@ -194,7 +194,7 @@ static void trace_shape(rt_tracer *t, void *obj, size_t size, void *arg)
 
 enum { OBJECTS = 3000 / HEAP_CUT, SMALL_WORDS = 100, ROOTS = 16 };
 
-// The graph, where the collector does not look.
+// The test's record of the graph, at which the collector does not look.
 static struct node {
 	uint64_t *p;
 	size_t words;
@@ -211,7 +211,7 @@ static void node_make(struct node *n, const struct shape *s, int kind,
 					 : 1 + rng_below(r, SMALL_WORDS);
 	n->p = rt_alloc_of(kind, n->words * 8);
 	ck_assert_ptr_nonnull(n->p);
-	// All of a small object's slot is looked at.
+	// The collector looks at the whole slot of a small object.
 	if (n->words * 8 <= 32760)
 		n->words = rt_size(n->p) / 8;
 	if (s->header)
@@ -234,8 +234,9 @@ static void refer(const struct shape *s, struct node *n, size_t w, unsigned to,
 	encode(s->format, &n->p[w], (char *)graph[to].p + off);
 }
 
-// node_fill stores some references, and into all other words what is no
-// reference: the address of an object, not in the format or where no value is.
+// node_fill stores some references.  Into other words it stores an address of
+// an object that is no reference: it is not in the format, or no value is
+// there.
 static void node_fill(struct node *n, const struct shape *s, struct rng *r)
 {
 	bool any = !s->format || s->format == &plain;
@@ -251,7 +252,8 @@ static void node_fill(struct node *n, const struct shape *s, struct rng *r)
 			refer(s, n, w, to, r);
 		} else if (!(value && any) && n->p[w] == 0) {
 			n->p[w] = (uintptr_t)graph[to].p;
-			// As a tag it must not say that this is a reference.
+			// If this is a tag, it must not say that its value is a
+			// reference.
 			if (s->format == &pair)
 				n->p[w] &= ~UINT64_C(0x40);
 		}
@@ -283,7 +285,8 @@ static void mark_live(void)
 	}
 }
 
-// compare returns how many live, after looking at each of them.
+// compare requires that each live object is unchanged, and returns how many
+// there are.
 static uint64_t compare(int kind)
 {
 	uint64_t live = 0;
@@ -344,7 +347,8 @@ TEST(what_references_reach_lives, .n = SHAPES)
 	run_shape(c, (unsigned)_i, RT_KIND_ANY_ALIGN8);
 }
 
-// Every object is noted and traced again, because no words can be kept.
+// Every object is noted and traced again, because no words can be kept for
+// later.
 TEST(so_it_does_without_memory_to_mark, .n = SHAPES)
 {
 	rt_config c = heap_config_checked();
@@ -405,8 +409,8 @@ static void make_long(const struct shape *s, size_t words)
 	ck_assert_int_eq(rt_kind_unregister(kind), RT_OK);
 }
 
-// A megabyte and more, which any marker takes pieces of: alone, with helpers,
-// and without memory to mark.
+// An object of more than a megabyte, of which markers take pieces: alone, with
+// helpers, and without memory to mark with.
 TEST(long_objects_are_traced_to_their_end, .n = 3)
 {
 	rt_config c = heap_config(HEAP_QUIET);
@@ -473,7 +477,7 @@ TEST(a_callback_is_called_for_what_lives, .n = 2)
 		roots[0] = (uintptr_t)p;
 		*(void **)p = (char *)rt_alloc_noscan(16) + 1; // with a tag
 		ck_assert_uint_eq(heap_live_after_gc(), 2);
-		ck_assert_uint_eq(seen.calls, 2); // checkmark
+		ck_assert_uint_eq(seen.calls, 2); // marking, checkmark
 		ck_assert_ptr_eq(seen.obj, p);
 		roots[0] = 0;
 		ck_assert_uint_eq(heap_live_after_gc(), 0);
@@ -489,7 +493,8 @@ static void trace_outside(rt_tracer *t, void *obj, size_t size, void *arg)
 	rt_trace_words(t, (char *)outside + 1, outside + 20000);
 }
 
-// References in the host's own memory, more than a buffer holds.
+// A callback tells references in the host's own memory, more than a buffer
+// holds.
 TEST(a_callback_may_tell_memory_of_the_host, .n = 2)
 {
 	rt_kind_desc d = words_kind(RT_KIND_ANY);
@@ -503,6 +508,7 @@ TEST(a_callback_may_tell_memory_of_the_host, .n = 2)
 	roots[0] = (uintptr_t)rt_alloc_kind(rt_kind_register(&d), 16);
 	for (unsigned i = 0; i < 20000; i++)
 		outside[i] = (uintptr_t)rt_alloc(16);
-	// Its first word is not aligned, so it begins with the second.
+	// The row begins inside the first word, so the second word is the first
+	// one read.
 	ck_assert_uint_eq(heap_live_after_gc(), 20000);
 }

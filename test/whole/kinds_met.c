@@ -1,5 +1,5 @@
-// Types of which markers remember the last one: each object has the references
-// of its own type.
+// Markers remember the last type that they met.  Each object still has the
+// references of its own type.
 #include <rt/rt.h>
 
 #include <string.h>
@@ -26,7 +26,8 @@ static void type_set(unsigned i, unsigned words, uint64_t references)
 	table[i] = &types[i];
 }
 
-// set_types makes types of one size, and of a size that shares their place.
+// set_types makes types of one size, and one type of another size, which a
+// marker remembers in the same place (struct grey_met).
 static void set_types(void)
 {
 	static const uint64_t some[TYPES] = {0,	   0x3e, 0x0e, 0x06,
@@ -59,8 +60,8 @@ static int kind_of(int layout)
 	return kind;
 }
 
-// leaf_make makes a leaf.  What it holds is no address, so a marker that takes
-// a leaf for a work buffer faults.
+// leaf_make makes a leaf.  Its words are no addresses, so a marker that takes a
+// leaf for a work buffer faults.
 static uintptr_t leaf_make(void)
 {
 	char *leaf = rt_alloc_noscan(LEAF);
@@ -69,8 +70,8 @@ static uintptr_t leaf_make(void)
 	return (uintptr_t)memset(leaf, 0x5a, LEAF);
 }
 
-// made makes an object each of whose words behind the first refers to a leaf.
-// It adds what lives to *live.
+// made makes an object in which each word but the first refers to a leaf.  It
+// adds the number of the objects that must live to *live.
 static uintptr_t *made(int kind, unsigned type, uintptr_t header,
 		       uint64_t *live)
 {
@@ -102,8 +103,8 @@ static void start(void)
 	must(rt_roots_add(root, root + OBJECTS, RT_ROOT_EXACT));
 }
 
-// fill makes objects of random types, so that a type is seldom met again, or in
-// rows of a length.
+// fill makes objects of random types, in rows of objects of one type.  If row
+// is 1, a type is seldom met twice in succession.
 static uint64_t fill(int kind, int layout, unsigned row, struct rng *r)
 {
 	unsigned type = 0;
@@ -164,13 +165,14 @@ TEST(buffers_have_room_for_all_references_of_an_object)
 		p[WIDE - 1] = (uintptr_t)next;
 		root[0] = next = p;
 	}
-	// The successor is no leaf, and the last has none.
+	// The last reference of each object leads to its successor, if any, not
+	// to a leaf.
 	ck_assert_uint_eq(heap_live_after_gc(), live - CHAIN);
 	ck_assert_uint_eq(heap_live_after_gc(), live - CHAIN);
 	heap_healthy();
 }
 
-// An object without a type yet has the size of others that have one.
+// An object without a type yet has the size of objects that have a type.
 TEST(an_object_without_a_type_has_no_references)
 {
 	uint64_t live = 0;
@@ -184,7 +186,7 @@ TEST(an_object_without_a_type_has_no_references)
 	ck_assert_uint_eq(heap_live_after_gc(), live);
 }
 
-// The header words of two kinds may be equal.
+// Objects of two kinds may have equal header words.
 TEST(kinds_are_remembered_apart)
 {
 	rt_kind_desc d = desc_of(RT_LAYOUT_TYPE);

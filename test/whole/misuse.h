@@ -1,4 +1,4 @@
-// misuse.h - what is judged in all of check_misuse.
+// misuse.h - how all files of check_misuse judge calls.
 #ifndef TEST_WHOLE_MISUSE_H
 #define TEST_WHOLE_MISUSE_H
 
@@ -30,15 +30,15 @@ enum place {
 };
 
 // run_doors makes every call in one place.  No call changes anything that the
-// next one sees.  DOORS is their number, which run_doors judges: a row that is
-// lost or skipped is noticed.
+// next one sees.  DOORS is the number of calls.  run_doors judges it, so that a
+// lost or skipped row is noticed.
 enum { DOORS = 198 };
 void run_doors(enum place place);
 
-// Dead objects wait for their destructors during run_doors.
+// If waiting is set, dead objects wait for their destructors during run_doors.
 extern bool waiting;
 
-// call_start and call_walk are two of them.
+// call_start and call_walk are two of the calls.
 long call_start(void);
 long call_walk(void);
 
@@ -56,7 +56,8 @@ const char *with_number(const char *name, long n);
 // finish ends a test: every case is counted and none failed.
 void finish(unsigned at_least);
 
-// begin makes a heap as config_of_test says, begin_as one as c says, and in it:
+// begin makes a heap as config_of_test says, begin_as makes a heap as c says.
+// Both make in it:
 void begin(void);
 void begin_as(rt_config c);
 rt_config config_of_test(void);

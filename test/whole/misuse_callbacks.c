@@ -76,7 +76,7 @@ static size_t describe_doors(const void *obj, size_t size, char *buf, size_t n,
 	return 0;
 }
 
-// keep makes an object of a kind, which refers to another one.
+// keep makes an object of a kind.  The object refers to another one.
 static void keep(int kind)
 {
 	uintptr_t *p = rt_alloc_kind(kind, 32);
@@ -282,14 +282,15 @@ TEST(in_a_pick_of_rt_heap_list)
 // ---- in the handlers, and in the ready callback ----
 //
 // They run on an attached thread with the world running, so each function
-// answers as it does outside.
+// answers as it does outside a callback.
 
 static void by_gc(void)
 {
 	must(rt_gc());
 }
 
-// by_allocation allocates until a collection was due and its news was told.
+// by_allocation allocates until a collection has run and has called the
+// callback.
 static void by_allocation(void)
 {
 	for (unsigned i = 0; runs == 0 && i < 1000; i++)
@@ -373,7 +374,7 @@ TEST(in_the_warn_handler_by_tracecheck, .n = RT_ARRAY_LEN(collects))
 	finish_run(2 * (DOORS - 5));
 }
 
-// Bytes of the whole range, of which some are in use.
+// The bytes of the whole range.  Some are in use, so a request for all fails.
 enum { TOO_MUCH = 256 << 20 };
 
 static int oom_doors(size_t n, void *arg)

@@ -1,4 +1,5 @@
-// Configurations that are not what a header asks for.
+// Configurations at and beyond the limits that the header states.  A wrong one
+// makes no heap.
 #include "test/whole/misuse.h"
 
 #include <limits.h>
@@ -70,7 +71,7 @@ static const struct config_case {
     SET(sweep, 3, RT_EINVAL),
     SET(gc_period_s, 0, RT_OK),
     SET(gc_period_s, 255, RT_OK),
-    SET(gc_affinity, 8, RT_EINVAL),	 // of no byte, so it is not read
+    SET(gc_affinity, 8, RT_EINVAL),	 // a mask of no bytes
     SET(gc_affinity_size, 1, RT_EINVAL), // no mask
     SET(gc_affinity_size, 1025, RT_EINVAL),
     SET(gc_affinity_size, -1, RT_EINVAL),
@@ -134,7 +135,8 @@ GROUP(configurations);
 TEST(bad_configurations_make_no_heap, .n = RT_ARRAY_LEN(config_cases))
 {
 	const struct config_case *c = &config_cases[_i];
-	// Longer than any struct_size that is believed, zero at the end.
+	// Longer than any struct_size that rt_init accepts, with zeros at the
+	// end.
 	static union {
 		rt_config c;
 		char room[8192];
@@ -185,7 +187,8 @@ TEST(sizes_of_config_init)
 	finish(266);
 }
 
-// no_attach leaves the caller outside; the heap ends only from inside.
+// With no_attach, rt_init does not attach its caller.  Only an attached thread
+// can end the heap.
 TEST(a_heap_without_its_maker)
 {
 	rt_config c = config_of_test();

@@ -1,4 +1,4 @@
-// Objects that were freed by hand, and are used all the same.
+// An object that was freed by hand is no object: every function refuses it.
 #include "test/whole/misuse.h"
 
 static const rt_type byte_type = {.struct_size = sizeof byte_type, .size = 1};
@@ -18,7 +18,7 @@ BY(uncollectable_words, rt_alloc_uncollectable(RT_WORDS, n))
 BY(typed, rt_alloc_typed(&byte_type, n))
 BY(kind, rt_alloc_kind(registered, n))
 
-// A way to allocate n bytes, and the kind that rt_realloc is told.
+// A way to allocate n bytes, and the kind that is passed to rt_realloc.
 static const struct {
 	const char *name;
 	void *(*call)(size_t n);
@@ -51,8 +51,8 @@ static void judge_freed(const char *name, int kind, void *p, size_t n)
 
 GROUP(freed);
 
-// While it is on a list of this thread, with another one behind it, and when
-// the list was flushed.
+// A freed slot is judged while it is on a list of this thread, when a second
+// slot has been freed after it, and when the list has been flushed.
 TEST(what_was_freed_is_no_object)
 {
 	static const size_t sizes[] = {17,   32,   100,	  1024,
@@ -111,7 +111,7 @@ TEST(what_will_be_allocated_next_is_no_object)
 	finish(5 * 9);
 }
 
-// What was refused neither lost a slot nor has one twice.
+// After refused calls no freed slot is allocated twice.
 TEST(what_was_freed_is_allocated_once)
 {
 	enum { MANY = 100 };

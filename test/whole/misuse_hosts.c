@@ -112,7 +112,7 @@ static void *exit_in_walk(void *arg)
 	return arg;
 }
 
-// A thread that exits attached is detached, wherever it was.
+// A thread that exits attached is detached, wherever it exits.
 TEST(threads_may_exit_anywhere)
 {
 	void *(*const fn[])(void *) = {exit_in_region, exit_in_stop,
@@ -200,8 +200,8 @@ static void *leave_and_end_the_heap(void *arg)
 
 GROUP(callbacks);
 
-// What rt_call_blocking calls may end the region: the region stays ended, and
-// everything that the function did stays done.
+// A function that rt_call_blocking calls may end the region.  Then the region
+// stays ended, and everything that the function did stays done.
 TEST(calls_that_end_their_region)
 {
 	begin();
@@ -301,7 +301,7 @@ static int oom_ends_the_heap(size_t n, void *arg)
 	return 1;
 }
 
-// It asks once for another try, which may find the new heap.
+// oom_makes_another_heap asks for one more try, which may find the new heap.
 static int oom_makes_another_heap(size_t n, void *arg)
 {
 	if (oom_calls > 0)
@@ -311,7 +311,7 @@ static int oom_makes_another_heap(size_t n, void *arg)
 	return 1;
 }
 
-// too_much is an allocation that the heap has address space for, and no more.
+// too_much requests all bytes of the heap's range, of which some are in use.
 static long too_much(void)
 {
 	return some(rt_alloc_noscan_uninit(256 << 20));

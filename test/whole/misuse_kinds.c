@@ -52,7 +52,8 @@ static int answer(const struct layout_case *c, uint32_t flags)
 	return answer_with(c, flags, NULL);
 }
 
-// A kind drops if its own destructor or one of a type may run.
+// A kind may have RT_KIND_DROP if its own destructor or the destructor of a
+// type may run.
 TEST(flags_of_destructors)
 {
 	const uint32_t deep = RT_KIND_DROP | RT_KIND_DROP_DEEP;

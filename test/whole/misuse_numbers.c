@@ -28,7 +28,7 @@ TEST(percentages_of_any_size)
 	finish(4 * RT_ARRAY_LEN(percent));
 }
 
-// A size beyond the range changes nothing.
+// A size of more than 1 TiB is refused and changes nothing.
 TEST(least_goals_of_any_size)
 {
 	static const size_t sizes[] = {
@@ -87,8 +87,8 @@ TEST(memory_limits_of_any_size)
 	finish(4 * RT_ARRAY_LEN(limits));
 }
 
-// No number is refused.  With any number the heap goes on, once the limit is
-// lifted.
+// No number is refused.  After any number the heap works again once the limit
+// is high enough.
 TEST(limits_of_the_heap_of_any_size)
 {
 	static const size_t sizes[] = {

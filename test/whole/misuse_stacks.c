@@ -28,7 +28,7 @@ static long answer(const rt_stack_desc *d)
 	return error;
 }
 
-// A field of a description, and the answer to one that has it.
+// ROW sets one field of a good description, and judges the answer to that.
 #define ROW(text, field, value, want)                                          \
 	do {                                                                   \
 		rt_stack_desc row = good();                                    \
@@ -109,8 +109,8 @@ TEST(own_stacks_that_are_described_wrongly)
 	finish(21);
 }
 
-// A registered stack may have its top anywhere.  After its registration has
-// ended, the library refuses it.
+// The saved stack pointer of a registered stack may be any number.  A stack
+// that was unregistered is refused.
 TEST(stacks_that_are_used_wrongly)
 {
 	rt_stack_desc d = good();

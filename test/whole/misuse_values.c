@@ -101,8 +101,8 @@ static const struct size too_large[] = {
 
 GROUP(sizes, .timeout = 60);
 
-// begin_typed begins a heap that has its bits for types already: they are made
-// even for a request that is refused.
+// begin_typed makes a heap that has its bits for types already.  Otherwise even
+// a refused request would make them.
 static void begin_typed(void)
 {
 	begin();
@@ -124,7 +124,8 @@ TEST(sizes_beyond_ptrdiff_max_do_nothing)
 	finish(2 * RT_ARRAY_LEN(allocators) * RT_ARRAY_LEN(huge_sizes));
 }
 
-// A size that the heap might have room for is looked for, with a collection.
+// If the heap might have room for a size, the request makes a collection.  It
+// still takes nothing.
 TEST(sizes_beyond_the_heap_get_nothing)
 {
 	static rt_memstats after;
@@ -223,8 +224,9 @@ TEST(unknown_kinds_get_nothing)
 	       RT_ARRAY_LEN(sizes));
 }
 
-// A count that no memory has room for is a request for what there is: until a
-// collection is due, or, without collections, until the heap is full.
+// If no memory has room for a count of objects, rt_alloc_many allocates as many
+// as it can: until a collection is due, or, without collections, until the heap
+// is full.
 TEST(more_objects_than_there_can_be)
 {
 	enum { SIZE = 4096, ROOM = (256 << 20) / SIZE };
@@ -255,7 +257,7 @@ TEST(more_objects_than_there_can_be)
 	finish(12);
 }
 
-// Types with each field wrong by itself, and sizes beyond every number.
+// Types in which one field is wrong, and counts whose size overflows.
 TEST(types_that_are_wrong_get_nothing)
 {
 	static const uint64_t bits[] = {1};
@@ -465,7 +467,7 @@ TEST(foreign_pointers_are_in_no_object)
 	finish(4 * nforeign);
 }
 
-// Null is the only one that may be freed, and rt_realloc allocates for it.
+// Only null may be freed, and only for null rt_realloc allocates.
 TEST(foreign_pointers_are_neither_freed_nor_resized)
 {
 	char here = 0;
@@ -582,7 +584,7 @@ TEST(a_stack_is_freed_once)
 		JUDGE("double size", rt_stack_free(a, sizes[i] * 2), RT_EINVAL);
 		JUDGE("once", rt_stack_free(a, sizes[i]), RT_OK);
 		JUDGE("twice", rt_stack_free(a, sizes[i]), RT_EINVAL);
-		rt_read_memstats(&stats); // takes what the thread keeps
+		rt_read_memstats(&stats); // flushes the thread's stacks
 		JUDGE("twice, later", rt_stack_free(a, sizes[i]), RT_EINVAL);
 		JUDGE("the other", rt_stack_free(b, sizes[i]), RT_OK);
 		heap_healthy();
@@ -590,7 +592,7 @@ TEST(a_stack_is_freed_once)
 	finish(8 * RT_ARRAY_LEN(sizes));
 }
 
-// What is not freed when the heap ends does not show in the next one.
+// A stack that is not freed when the heap ends does not count in the next heap.
 TEST(stacks_die_with_the_heap)
 {
 	static const size_t sizes[] = {2048, 4096, 8192, 16384, 32768};
@@ -675,7 +677,7 @@ TEST(roots_are_removed_as_often_as_added)
 	finish(11);
 }
 
-// Another mistake of a host: what a root says is no pointer at all.
+// Words of roots may be any numbers, even in an exact range.
 TEST(roots_may_hold_anything)
 {
 	static uint64_t w[4096];

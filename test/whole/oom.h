@@ -11,7 +11,7 @@ enum {
 	SANITIZED = RT_ASAN || RT_TSAN,
 };
 
-static void *roots[NROOTS]; // the only ones: threads are exact
+static void *roots[NROOTS]; // with list, the only roots: threads are exact
 static unsigned nroots;
 
 // A list fills the heap with objects of any size from 16 bytes.
@@ -63,8 +63,8 @@ static inline void end(void)
 	ck_assert_int_eq(rt_fini(), RT_OK);
 }
 
-// nothing_taken requires that the allocations refused since before took
-// nothing.
+// nothing_taken requires that allocations that were refused since *before was
+// read took nothing.
 static inline rt_memstats nothing_taken(const rt_memstats *before)
 {
 	rt_memstats after = heap_healthy();
@@ -98,7 +98,8 @@ static inline bool list_whole(void)
 	return expected == 0;
 }
 
-// fill_roots is fill_list for objects without pointers, at least 4096 bytes.
+// fill_roots allocates objects without pointers, of at least 4096 bytes, until
+// there is no memory.
 static inline void fill_roots(size_t size)
 {
 	void *p;

@@ -1,4 +1,5 @@
-// The handler that is asked when there is no memory.
+// The handler that is asked when there is no memory, and the other handlers
+// that an allocation may call.
 #include "test/harness/kind.h"
 #include "test/whole/oom.h"
 
@@ -10,7 +11,7 @@
 static struct {
 	unsigned calls;
 	size_t n;	  // of the last call
-	unsigned retries; // answers 1 that are left
+	unsigned retries; // how many more answers are 1
 	bool drops;	  // frees the roots
 	int other;	  // answer when no retry is left
 	jmp_buf out;
@@ -34,7 +35,7 @@ static int on_oom(size_t n, void *arg)
 	return 1;
 }
 
-// handle_by starts the counts of a handler.
+// handle_by sets a handler, and clears its counts.
 static void handle_by(int (*handler)(size_t, void *))
 {
 	memset(&oom, 0, sizeof oom);
@@ -79,7 +80,8 @@ TEST(handler_that_frees)
 	handler_begin();
 	oom.drops = true;
 	oom.retries = 1;
-	// The handler freed roots; the object comes from a later collection.
+	// The handler drops the roots.  The next collection frees their
+	// objects.
 	while (oom.retries)
 		ck_assert_ptr_nonnull(rt_alloc(2000000));
 	ck_assert_uint_eq(oom.calls, 1);
@@ -96,8 +98,8 @@ TEST(handler_is_asked_until_it_gives_up)
 	heap_healthy();
 }
 
-// asked requires that the handler was asked once for n bytes, and got no
-// memory.
+// asked requires that p is NULL, and that the handler was asked once for n
+// bytes.
 static void asked(const void *p, size_t n)
 {
 	ck_assert_ptr_null(p);
@@ -128,7 +130,7 @@ TEST(handler_is_asked_by_every_allocation)
 	ck_assert_uint_eq(oom.calls, 0);
 }
 
-// Small objects end at the handler as well, even those of the inline path.
+// Allocations of small objects ask the handler as well, even inline ones.
 TEST(handler_is_asked_for_small_objects)
 {
 	begin();
@@ -157,7 +159,7 @@ TEST(handler_that_jumps_away)
 		if (setjmp(oom.out)) {
 			jumps++;
 			heap_healthy();
-			// Half of the time memory is there again.
+			// After every second jump there is memory again.
 			if (i % 2)
 				drop_all();
 			continue;
@@ -214,7 +216,7 @@ TEST(handler_that_allocates_and_more)
 
 static unsigned nested, deepest;
 
-// A handler that wants memory to say what happened.
+// A handler that needs memory to report what happened.
 static int wanting_handler(size_t n, void *arg)
 {
 	(void)n;
@@ -254,7 +256,7 @@ TEST(a_handler_is_not_nested)
 	heap_healthy();
 }
 
-// What the frames of a later call leave unwritten.
+// Bytes of a frame, of which the function writes only the first and the last.
 enum { UNWRITTEN = 200 };
 
 // fails_deep asks for memory depth frames below its caller.
@@ -303,7 +305,8 @@ static RT_NOINLINE void *fails_far_below(void)
 	return p;
 }
 
-// Nor is a handler that has returned, though nothing was written where it ran.
+// A handler that has returned is not taken for a running one either, even if
+// nothing was written where it ran.
 TEST(a_handler_that_returned_is_called_again)
 {
 	void *first, *second;
@@ -338,7 +341,8 @@ static int attaching_handler(size_t n, void *arg)
 	return oom.calls < 5;
 }
 
-// Bad manners of a handler are no reason to crash.
+// A handler may leave the thread detached, in a region or in a stop.  The
+// allocation then returns NULL.
 TEST(handlers_that_leave_the_thread_elsewhere)
 {
 	begin();
@@ -358,8 +362,8 @@ TEST(handlers_that_leave_the_thread_elsewhere)
 	ck_assert_ptr_nonnull(rt_alloc(16));
 }
 
-// Such handlers do no harm either when an object that shrinks would be kept
-// where it is.
+// Such a handler also ends an rt_realloc that would keep a shrinking object
+// where it is.  The object keeps its size.
 TEST(handlers_that_leave_a_thread_that_resizes)
 {
 	void *p;
@@ -419,8 +423,9 @@ static void *begin_scanned(void)
 	return p;
 }
 
-// So the object that was passed in may be gone.  It is neither copied nor freed
-// nor shortened, whatever the handler answers.
+// The handler has detached the thread for a while, so the object that was
+// passed in may be gone.  It is neither copied nor freed nor shortened,
+// whatever the handler answers.
 TEST(a_handler_that_left_ends_the_allocation, .n = 2)
 {
 	void *p = begin_scanned();
@@ -448,7 +453,8 @@ TEST(a_handler_that_left_ends_a_copy, .n = 2)
 }
 
 // An allocation calls the warn handler before its collection, for what an
-// earlier one found, and after it.  The handler may leave in either call.
+// earlier collection found, and after it.  The handler may detach the thread in
+// either call.
 static unsigned told;
 
 static void leaving_warned(const char *text, void *arg)
@@ -495,7 +501,7 @@ TEST(a_warn_handler_that_left_ends_the_allocation, .n = 2)
 	fail_scanned(p, _i);
 }
 
-// The stack needs a collection that is due, the object has gcstress.
+// For the stack a collection is due.  For the object gcstress makes one.
 TEST(a_notice_handler_that_left_ends_the_allocation, .n = 2)
 {
 	void *p, *untold;
@@ -531,8 +537,8 @@ static RT_NOINLINE void drop_some(void)
 		ck_assert_ptr_nonnull(rt_alloc_kind(kind, 64));
 }
 
-// The collection of an allocation finds dead objects, of which the next
-// allocation tells.
+// The collection of one allocation finds dead objects.  The next allocation
+// calls the ready callback.
 TEST(a_ready_callback_that_left_ends_the_allocation)
 {
 	void *p;
@@ -552,8 +558,8 @@ static void count_warned(const char *text, void *arg)
 	told += strstr(text, arg) != NULL;
 }
 
-// A handler may do what no function does in a stop.  So a warning that is due
-// waits until the caller has started the world.
+// A handler may call functions that are refused in a stop.  So a warning that
+// is due waits until the caller has started the world.
 TEST(no_warn_handler_runs_in_the_callers_own_stop)
 {
 	scanned_begin(false);
@@ -584,7 +590,7 @@ static int attach_exact(void)
 	return rt_thread_attach(RT_THREAD_EXACT);
 }
 
-// What a handler begins, and how that ends.
+// What a handler begins, and the function that ends it.
 static const struct {
 	int (*begin)(void), (*end)(void);
 } begun[] = {
@@ -616,7 +622,8 @@ static void end_begun(void)
 	must(begun[beginning].end());
 }
 
-// Two warnings are due.  Another call gives the second one.
+// Two warnings are due.  The handler of the first one begins something, so the
+// second one waits for a later call.
 TEST(no_warn_handler_runs_in_what_another_has_begun, .n = RT_ARRAY_LEN(begun))
 {
 	int64_t many;
@@ -657,7 +664,8 @@ static void detaching_warned(const char *text, void *arg)
 	must(rt_thread_detach());
 }
 
-// Many dead objects wait.  The handler that is told so begins a no-GC stretch.
+// The warn handler is told that many dead objects wait, and begins a no-GC
+// stretch.  The ready callback waits for the end of the stretch.
 TEST(no_ready_callback_runs_in_what_a_handler_has_begun)
 {
 	int kind;
@@ -682,8 +690,8 @@ TEST(no_ready_callback_runs_in_what_a_handler_has_begun)
 	heap_healthy();
 }
 
-// A collection finds a dead object, and something to warn of.  The handler that
-// is warned detaches the thread, so the ready callback waits for another call.
+// A collection finds a dead object, and something to warn of.  The warn handler
+// detaches the thread, so the ready callback waits for another call.
 TEST(after_a_handler_that_left_no_callback_is_called)
 {
 	scanned_begin(false);
@@ -782,7 +790,7 @@ static void *(*const allocators[])(size_t n) = {
     by_memdup, by_strdup, by_realloc, by_realloc_null,
 };
 
-// Small and large, of classes that rt_alloc_aligned does not change.
+// Small and large sizes that rt_alloc_aligned does not round up.
 static const size_t requests[] = {512, 20480, LARGEST};
 
 // kept_whole tells whether the object that should grow is as it was.
@@ -813,7 +821,7 @@ static void full_begin(void)
 	ck_assert_ptr_nonnull(kept);
 	for (unsigned i = 0; i < KEPT; i++)
 		kept[i] = (unsigned char)i;
-	// Its bits are made before statistics are compared.
+	// The bits for types are made before statistics are compared.
 	ck_assert_ptr_nonnull(rt_alloc_typed(&byte_type, 1));
 	fill_all();
 }
@@ -865,7 +873,7 @@ TEST(no_function_asks_in_a_stretch, .n = RT_ARRAY_LEN(allocators))
 	heap_healthy();
 }
 
-// What an alignment costs is part of the request.
+// The handler is asked for the bytes that an alignment takes as well.
 TEST(the_handler_is_told_of_aligned_bytes)
 {
 	full_begin();
@@ -875,7 +883,7 @@ TEST(the_handler_is_told_of_aligned_bytes)
 	heap_healthy();
 }
 
-// A list is asked for by the bytes of its array.
+// For a list the handler is asked for the bytes of its array.
 TEST(a_list_asks_the_handler)
 {
 	size_t n = 4711;

@@ -1,7 +1,8 @@
-// The collections of a program that has not collected for long.
+// Periodic collections (rt_config.gc_period_s): if a program has not collected
+// for a period, the library's background thread collects.
 //
-// No time passes here but by fault_advance_clock.  The periods are so long that
-// the true time of a test adds nothing to them.
+// In most tests time passes only by fault_advance_clock.  Their periods are so
+// long that the true time of a test does not matter.
 #define RT_NO_INLINE_ALLOC
 #include "test/whole/scavenger.h"
 
@@ -89,7 +90,8 @@ TEST(time_counts_from_the_last_collection)
 	ck_assert_uint_eq(left_at(ended + PERIOD_S * SECOND), 0);
 }
 
-// A thread that is made late counts from the collection before.
+// A background thread that is made after a collection counts from that
+// collection.
 TEST(time_counts_from_a_collection_before)
 {
 	uint64_t ended;
@@ -104,11 +106,12 @@ TEST(a_refused_clock_makes_nothing_due)
 	ck_assert_uint_eq(left_at(0), PERIOD_S * SECOND);
 	ck_assert_uint_eq(left_at(1000 * SECOND), PERIOD_S * SECOND);
 	ck_assert_uint_eq(left_at(0), PERIOD_S * SECOND);
-	// What was known before the refusal counts.
+	// The time that was known before the refusal counts.
 	ck_assert_uint_eq(left_at((1000 + PERIOD_S) * SECOND), 0);
 }
 
-// A collection whose clock was refused took place at an unknown time.
+// A collection whose clock was refused has no known time.  The period begins
+// when the clock is next read.
 TEST(a_collection_without_a_clock_counts)
 {
 	ck_assert_uint_eq(left_at(SECOND), PERIOD_S * SECOND);
@@ -153,7 +156,7 @@ static void sweep_rest(void)
 			oscall_yield(); // another thread is in the last chunk
 }
 
-// This thread collects as the scavenger does, which sweeps before and after.
+// collect does what the background thread does: it sweeps, collects and sweeps.
 static bool collect(void)
 {
 	bool collected;
@@ -192,8 +195,8 @@ TEST(it_frees_what_was_dropped)
 	heap_healthy();
 }
 
-// Nothing was allocated since the last one, but a program may have dropped
-// something.
+// Nothing was allocated since the last collection, but a program may have
+// dropped objects.
 TEST(it_collects_again_after_each_period)
 {
 	for (unsigned i = 1; i <= 3; i++) {
@@ -230,8 +233,8 @@ TEST(the_goal_falls_in_steps)
 	ck_assert_uint_le(atomic_u64_load_relaxed(&pacer.goal), formula);
 }
 
-// A thread that collects, or stops the world, is not waited for.  The next try
-// comes a tenth of the period later.
+// A periodic collection does not wait for a thread that collects or stops the
+// world.  It is tried again a tenth of the period later.
 TEST(it_does_not_wait_for_others, .n = 2)
 {
 	uint64_t left;
@@ -244,7 +247,7 @@ TEST(it_does_not_wait_for_others, .n = 2)
 	if (_i == 0) {
 		ask_pass();
 	} else {
-		ck_assert(ask_lead()); // it has passed the lead on
+		ck_assert(ask_lead()); // the try has passed the lead on
 		ask_pass();
 		stw_release();
 	}
@@ -315,7 +318,8 @@ TEST(a_poll_of_the_host_runs_destructors)
 	ck_assert_uint_eq(dropped, 3);
 }
 
-// What died before waits now, and is more than half of what is alive.
+// Objects that died before the last collection wait for their destructors.
+// They take more than half as much memory as all that is alive.
 TEST(a_thread_of_the_host_warns_of_the_dead)
 {
 	must(rt_set_warn_handler(note_warning, NULL));
@@ -350,8 +354,9 @@ static uint64_t free_bytes(void)
 	return m.heap_idle - m.heap_released;
 }
 
-// An idle program stays idle, and what such a collection has freed is released
-// at once, even above the place that the pass of the idle program has reached.
+// An idle program stays idle, and what a periodic collection has freed is
+// released at once, even above the place that the pass of the idle program has
+// reached.
 TEST(an_idle_program_stays_idle)
 {
 	uint64_t now;
@@ -378,7 +383,7 @@ TEST(an_idle_program_stays_idle)
 	ck_assert(!turn.idle);
 }
 
-// Nor does such a collection begin the idle time anew.
+// A periodic collection does not restart the idle time either.
 TEST(the_idle_time_goes_on)
 {
 	uint64_t now, since;
@@ -420,8 +425,8 @@ TEST(a_heap_that_grows_makes_the_thread)
 	ck_assert(!runs());
 }
 
-// One large object may be all that a program allocates, or all but the first
-// objects, at which growth was looked at already.
+// A large object may be the first that a program allocates, or may follow small
+// objects at which growth was already checked.
 TEST(a_large_object_makes_the_thread, .n = 2)
 {
 	begin_as(config());
@@ -446,7 +451,7 @@ TEST(without_periods_growth_makes_no_thread, .n = 3)
 	begin_as(c);
 	fill(32);
 	ck_assert(!runs());
-	// A new percentage is looked at at once.
+	// A new percentage takes effect at once.
 	must(rt_set_gc_percent(100, NULL));
 	ck_assert_ptr_nonnull(rt_alloc_noscan(OBJECT));
 	ck_assert_int_eq(runs(), _i == 2);
@@ -506,8 +511,8 @@ static void await_turns(uint64_t n)
 	}
 }
 
-// pass makes the clock show so many seconds more, and the thread look at it.
-// The caller must be blocked.
+// pass moves the clock on by so many seconds, and makes the background thread
+// read it.  The caller must be blocked.
 static void pass(uint64_t seconds)
 {
 	uint64_t before = turns();
@@ -517,7 +522,7 @@ static void pass(uint64_t seconds)
 	await_turns(before + 1);
 }
 
-// begin_thread makes the thread, and returns as blocked.
+// begin_thread makes the background thread, and enters a blocking region.
 static void begin_thread(rt_config c)
 {
 	schedpoint_watch();
@@ -537,7 +542,7 @@ static void end_thread(void)
 
 GROUP(idle, .timeout = 2 * AWAIT_SECONDS);
 
-// All its threads are in blocking regions.
+// All threads of the program are in blocking regions.
 TEST(an_idle_program_is_collected_in_each_period)
 {
 	begin_thread(config());
@@ -553,7 +558,7 @@ TEST(an_idle_program_is_collected_in_each_period)
 	end_thread();
 }
 
-// Nothing wakes the thread but its own timer.
+// Only its own timer wakes the background thread.
 TEST(the_thread_wakes_by_itself)
 {
 	uint64_t end = nanotime() + AWAIT_SECONDS * SECOND;
@@ -602,7 +607,8 @@ TEST(a_percentage_below_zero_ends_them)
 	end_thread();
 }
 
-// The thread is made for periodic collections alone, and releases nothing.
+// Without scavenging the background thread is made for periodic collections
+// alone, and releases nothing.
 TEST(without_scavenging_nothing_is_released)
 {
 	rt_config c = config();
@@ -624,8 +630,8 @@ TEST(without_scavenging_nothing_is_released)
 	end_thread();
 }
 
-// With scavenging the thread releases what the collection freed: this program
-// has been idle.
+// With scavenging the thread releases what the collection freed, because this
+// program has been idle.
 TEST(what_is_freed_goes_back)
 {
 	uint64_t end = nanotime() + 1000 * SECOND;
@@ -667,7 +673,8 @@ TEST(a_refused_clock_causes_no_collection_and_no_spin)
 	end_thread();
 }
 
-// The thread has no host's stack: roots are those of the host.
+// The background thread has no stack of the host.  It still collects with the
+// roots of the host.
 static void tell_kept(rt_tracer *t, void *arg)
 {
 	rt_trace_ptr(t, *(void **)arg);

@@ -1,4 +1,5 @@
-// The thread that takes turns of the scavenger.
+// The scavenger's thread: it is made, woken and ended when it should be, and it
+// releases free memory beside the program.
 #define RT_NO_INLINE_ALLOC
 #include "test/whole/scavenger.h"
 
@@ -20,7 +21,7 @@ static rt_config with_thread(void)
 
 	c.max_procs = 1; // no helper
 	c.scavenge = 1;
-	c.sweep = 0; // which would make the thread
+	c.sweep = 0; // a sweep beside the threads would make the thread
 	return c;
 }
 
@@ -31,7 +32,8 @@ static void make_garbage(void)
 	must(rt_gc());
 }
 
-// await_released waits, as blocked, until less than a MiB is free.
+// await_released waits, as blocked, until less than a MiB is free and not
+// released.
 static void await_released(void)
 {
 	uint64_t end = nanotime() + AWAIT_SECONDS * SECOND;

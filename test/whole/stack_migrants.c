@@ -1,8 +1,8 @@
 // Fibers that migrate between threads, while the heap is collected.
 #include "test/whole/stack.h"
 
-// Each fiber holds a list in its frame and changes it; whichever thread finds
-// it suspended runs it.
+// Each fiber holds a list in its frame, and makes a new one each time it runs.
+// Any thread that finds a fiber suspended runs it.
 enum {
 	FIBERS = 40,
 	RUNNERS = 4,

@@ -31,7 +31,8 @@ struct finding {
 	uint64_t goal, held;
 };
 
-// find returns what is known of a heap that dropped 30 of 32 MiB.
+// find returns the goal and the held bytes, after the sweep, of a heap that
+// dropped 30 of 32 MiB.
 static struct finding find(int mode, const struct rule *r)
 {
 	rt_config c = config(mode, 0);
@@ -76,8 +77,8 @@ static uint64_t cycles(void)
 	return heap_metric("/gc/cycles/total:gc-cycles");
 }
 
-// A goal that is lower because the dead are not swept collects nothing: the
-// rest is swept, and then the goal is tested again.
+// A goal that is lower because dead objects are not swept yet causes no
+// collection.  The rest is swept first, and then the goal is tested again.
 TEST(a_goal_that_is_not_final_collects_nothing)
 {
 	rt_config c = config(2, 0);
@@ -108,7 +109,7 @@ static uint32_t stretches(void)
 	return hugepages.range[0].nstretches;
 }
 
-// begin_huge leaves 32 MiB unswept, of which 16 are alive.
+// begin_huge makes an unswept heap of 32 MiB, 16 MiB of which are alive.
 static void begin_huge(rt_config c)
 {
 	c.huge_pages = 1;
@@ -141,7 +142,8 @@ TEST(huge_pages_follow_the_sweep, .n = 2)
 	must(rt_fini());
 }
 
-// A thread of the host leaves that to the background thread, once.
+// A thread of the host leaves the advice on huge pages to the background
+// thread, which takes it once.
 TEST(the_background_thread_is_told_of_huge_pages)
 {
 	begin_huge(config(2, 0));
@@ -176,7 +178,8 @@ static void await_stretch(void)
 	must(rt_blocking_leave());
 }
 
-// The background thread advises if it has swept and there is no helper.
+// The background thread advises huge pages if it has swept and there is no
+// helper.
 TEST(the_background_thread_advises)
 {
 	rt_config c = config(2, 1);
@@ -188,7 +191,8 @@ TEST(the_background_thread_advises)
 	must(rt_fini());
 }
 
-// It is woken for that, even if there was nothing to sweep beside the threads.
+// The background thread is woken to advise, even if there was nothing to sweep
+// beside the threads.
 TEST(the_background_thread_is_woken_to_advise)
 {
 	rt_config c = config(0, 1);
@@ -217,7 +221,8 @@ struct course {
 	uint64_t cycles, sys;
 };
 
-// run allocates and drops in the same way each time.
+// run allocates and drops objects of the same sizes in the same order in each
+// call.
 static struct course run(rt_config c)
 {
 	struct course course;
@@ -243,8 +248,9 @@ static struct course run(rt_config c)
 	return course;
 }
 
-// Wherever a program sweeps, it collects as often and uses as much memory.
-// Which slots are free when it allocates is not the same.
+// A program that sweeps beside its threads collects about as often, and uses
+// about as much memory, as if it swept in the stop.  Only the slots that are
+// free when it allocates differ.
 TEST(a_program_collects_as_often, .n = 2)
 {
 	struct course in_stop = run(config(0, 0));
@@ -292,7 +298,8 @@ TEST(no_allocation_is_refused_while_garbage_is_left)
 	must(rt_fini());
 }
 
-// begin_full leaves a heap that cannot grow, almost full of what is unswept.
+// begin_full makes a heap that cannot grow and is almost full of unswept dead
+// objects.
 static void begin_full(void)
 {
 	rt_config c = config(2, 0);
@@ -319,14 +326,14 @@ TEST(a_guarded_object_sweeps)
 	ck_assert(sweep_left());
 	obj = rt_alloc_noscan(30 * MIB + 1);
 	ck_assert_ptr_nonnull(obj);
-	ck_assert_uint_eq(rt_size(obj), 30 * MIB + 1); // as guarded ones have
+	ck_assert_uint_eq(rt_size(obj), 30 * MIB + 1); // it has a guard
 	ck_assert(none_for_memory());
 	heap_healthy();
 	must(rt_fini());
 }
 
-// A stretch in which nothing may collect gets the memory of the dead as well,
-// if the heap cannot grow.
+// If the heap cannot grow, a thread in a no-GC stretch sweeps as well, and gets
+// the memory of dead objects.
 TEST(a_stretch_sweeps_if_the_heap_cannot_grow, .n = 3)
 {
 	void *stack = NULL;
@@ -362,7 +369,8 @@ static void *take_turns(void *arg)
 	return (void *)refused;
 }
 
-// Nor is it if another thread takes what this one has swept.
+// No allocation is refused either if another thread takes the memory that this
+// thread has swept.
 TEST(no_thread_of_two_is_refused_while_garbage_is_left, .n = 2)
 {
 	rt_config c = config(2, _i);

@@ -18,7 +18,7 @@ void keep_line(const char *text, void *arg);
 
 rt_config config_of(unsigned helpers);
 
-// start_as makes a heap with these roots, and start the usual one.
+// start_as makes a heap with these roots.  start makes the usual one.
 void start_as(rt_config c);
 void start(void);
 
@@ -26,13 +26,13 @@ void start(void);
 rt_kind_desc traced(const char *name, rt_trace_fn *trace);
 int add_kind(rt_kind_desc d);
 
-// tell_first is a callback.
+// tell_first is a callback that tells the first word of its object.
 void tell_first(rt_tracer *t, void *obj, size_t size, void *arg);
 
 uintptr_t *make(int kind, size_t n);
 uintptr_t leaf(void);
 
-// report collects, and returns how many lines that said.
+// report collects, and returns how many lines were reported.
 unsigned report(void);
 
 void expect_in(const char *line, const char *text);

@@ -1,4 +1,5 @@
-// What objects tell by rt_trace_stack.
+// References that an object tells by rt_trace_stack count as told by the
+// object.
 #include <rt/stack.h>
 
 #include "test/whole/tracecheck.h"
@@ -45,8 +46,8 @@ static const rt_value_format boxes =
 
 GROUP(owned, .setup = start, .timeout = 60);
 
-// A pointer into the middle of an object of a kind with RT_KIND_BASE tells it,
-// as a word, as a value and in a register.
+// On an owned stack, a pointer into the middle of an object tells the object
+// even if its kind has RT_KIND_BASE: as a word, as a value and in a register.
 TEST(what_an_owned_stack_tells_is_told, .n = 4)
 {
 	rt_kind_desc k = traced("inner", trace_nothing);
@@ -83,8 +84,8 @@ TEST(what_an_owned_stack_does_not_tell_is_named)
 
 	o = owner_new(add_kind(traced("owner", trace_owner)), &d);
 	root[0] = (uintptr_t *)o;
-	// This leaf is made first and so lies above the other, whose address
-	// must not be the end of this one.
+	// This leaf is made first, so it lies above the other leaf.  Otherwise
+	// the address of the other leaf could be the end of this one.
 	o->untold = (void *)leaf();
 	words[0] = leaf();
 	ck_assert_uint_eq(report(), 1);
@@ -92,7 +93,7 @@ TEST(what_an_owned_stack_does_not_tell_is_named)
 	ck_assert_uint_eq(heap_live(), 2);
 }
 
-// A stack that is a root tells nothing.
+// If the stack is a root, rt_trace_stack tells nothing.
 TEST(what_a_root_holds_is_not_told_by_an_object)
 {
 	rt_stack_desc d = words_desc();

@@ -82,7 +82,8 @@ static void detach_inside(const char *text, void *arg)
 	ck_assert_int_eq(rt_thread_detach(), RT_OK);
 }
 
-// The rest waits for a thread that is attached.
+// If the handler detaches its thread, the other lines wait for a thread that is
+// attached.
 TEST(a_handler_may_detach, .n = 2)
 {
 	rt_kind_desc d = traced("k", trace_nothing);
@@ -141,7 +142,7 @@ TEST(a_handler_may_end_its_thread)
 	expect_in(said[1], ", offset 16: ");
 }
 
-// A stack's allocation tells what its collection found.
+// The allocation of a stack reports what its collection found.
 TEST(a_stack_may_tell)
 {
 	ck_assert_int_eq(rt_fini(), RT_OK);
@@ -170,7 +171,8 @@ static void fork_inside(const char *text, void *arg)
 		return;
 	child = fork();
 	if (child == 0) {
-		// The parent tells the other lines.  The child's heap goes on.
+		// The parent reports the other lines.  The child's heap still
+		// works.
 		bool ok = notices_left() == 0;
 
 		nsaid = 1;
@@ -193,8 +195,8 @@ TEST(a_handler_may_fork)
 	ck_assert_int_eq(WEXITSTATUS(child_status), 42);
 }
 
-// Several threads collect; each line comes once, and one thread tells at a
-// time.
+// Several threads collect; each line is reported once, and only one thread at a
+// time runs the handler.
 static unsigned inside;
 static pthread_mutex_t telling = PTHREAD_MUTEX_INITIALIZER;
 
@@ -283,7 +285,8 @@ TEST(overflow_and_helpers_change_nothing, .n = 4)
 	work_limit(UINT32_MAX);
 }
 
-// Around the number of words up to which the library needs no memory.
+// The numbers are around TARGETS_FEW: up to so many words the library needs no
+// memory.
 TEST(each_number_of_words_has_room, .n = 4)
 {
 	unsigned n = TARGETS_FEW - 1 + (unsigned)_i;
@@ -311,7 +314,7 @@ TEST(a_large_object_is_looked_at)
 	heap_healthy();
 }
 
-// If memory is refused, the report says so, and nothing is made up.
+// If memory is refused, the report says so, and says nothing else.
 TEST(without_memory_it_says_so)
 {
 	rt_trace_fn *trace[2] = {trace_nothing, tell_first};

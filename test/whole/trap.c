@@ -28,7 +28,7 @@ static uint64_t all_passes;
 static struct file {
 	const char *bytes;
 	size_t size;
-	uintptr_t moved; // where the program is, less where the file says
+	uintptr_t moved; // the program's address less that in the file
 } file;
 
 static const Elf64_Ehdr *header(void)
@@ -48,7 +48,8 @@ static void open_file(void)
 	ck_assert_ptr_ne(file.bytes, MAP_FAILED);
 	close(fd);
 	ck_assert(memcmp(header()->e_ident, ELFMAG, SELFMAG) == 0);
-	// The program's headers are at e_phoff of a file that begins at 0.
+	// The program headers are e_phoff bytes behind the beginning of the
+	// program.
 	if (header()->e_type == ET_DYN)
 		file.moved = getauxval(AT_PHDR) - header()->e_phoff;
 }
@@ -102,8 +103,8 @@ static const struct {
     {REG_R14, "r14 r14d r14w r14b "}, {REG_R15, "r15 r15d r15w r15b "},
 };
 
-// What an argument is made of.  The value is the sum of all, and if it is an
-// address, what is there.
+// The parts of an argument.  Its value is the sum of all parts or, if that is
+// an address, the memory there.
 struct operand {
 	int size; // of the value; below 0: it has a sign
 	bool address;
@@ -118,8 +119,8 @@ static size_t word_length(const char *s)
 			 "0123456789_.$");
 }
 
-// take_register reads %NAME.  Returns -1 for rip, which only says of a symbol
-// that its address needs nothing more.
+// take_register reads %NAME.  Returns -1 for rip: nothing is added to the
+// address of a symbol then.
 static int take_register(const char **s)
 {
 	size_t n = word_length(*s + 1);
@@ -240,8 +241,8 @@ static void pass(struct trap *t, const ucontext_t *c)
 	__atomic_store_n(&t->passes, t->passes + 1, __ATOMIC_RELEASE);
 }
 
-// The nop has one byte, and so has the breakpoint.  So the thread goes on
-// behind it.
+// The nop and the breakpoint each have one byte.  So the thread continues
+// behind the breakpoint as it would behind the nop.
 static void trapped(int sig, siginfo_t *info, void *context)
 {
 	const ucontext_t *c = context;
@@ -288,8 +289,8 @@ static void read_notes(void)
 		    at + sizeof *n + base_align_up(n->n_namesz, 4);
 		uint64_t was;
 
-		// The second word is where that section was when the note was
-		// written.
+		// The second word is the address that .stapsdt.base had when
+		// the note was written.
 		memcpy(&was, desc + sizeof was, sizeof was);
 		add(desc, file.moved + base->sh_addr - was);
 		at = desc + base_align_up(n->n_descsz, 4);

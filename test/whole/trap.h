@@ -1,9 +1,9 @@
 // trap.h - breakpoints at the probes of this program (USDT).
 //
-// A tracer finds each probe in a note of the program's file, which says where
-// it is and where its arguments are.  So do these functions: they write a
-// breakpoint over the nop, and read the arguments when a thread comes by.  Only
-// one thread may come by at a time.
+// A note in the program's file says where each probe is and where its arguments
+// are.  These functions read the notes, as a tracer does.  They write a
+// breakpoint over the nop of each probe, and read the arguments when a thread
+// passes it.  Only one thread at a time may pass probes.
 #ifndef TEST_WHOLE_TRAP_H
 #define TEST_WHOLE_TRAP_H
 
@@ -18,9 +18,9 @@ struct trap {
 	uintptr_t at;
 	const char *arguments; // as the note has them
 
-	// What the last thread had that came by.
-	uint64_t passes; // how often one did
-	uint64_t when;	 // how many traps there had been in all
+	// Counts of passes, and the arguments of the last one.
+	uint64_t passes; // how often it was passed
+	uint64_t when;	 // number of this pass among all
 	unsigned n;	 // arguments
 	uint64_t argument[TRAP_ARGUMENTS];
 };
@@ -33,8 +33,8 @@ bool trap_works(void);
 // places have one.  It fails the test if a note cannot be understood.
 unsigned trap_set(void);
 
-// trap_last returns the place with a probe of this name where a thread came by
-// last, or NULL.  trap_passes returns how often threads came by such places.
+// trap_last returns the place with a probe of this name that a thread passed
+// last, or NULL.  trap_passes returns how often threads passed such places.
 const struct trap *trap_last(const char *name);
 uint64_t trap_passes(const char *name);
 

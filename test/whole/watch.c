@@ -1,4 +1,5 @@
-// Protects pages, and handles the faults and traps of what accesses them.
+// Protects pages, and handles the faults and traps of instructions that access
+// them.
 #define _GNU_SOURCE 1 // REG_ERR
 #include "test/whole/watch.h"
 
@@ -57,8 +58,8 @@ static void count(uintptr_t at, const greg_t *regs)
 		watch.loads[(at - watch.lo) / WORD]++;
 }
 
-// After a return the instruction is executed again.  If the fault is not one of
-// a watched page, it then ends the program.
+// When the handler returns, the instruction is executed again.  A fault outside
+// the watched pages then ends the program.
 static void faulted(int sig, siginfo_t *info, void *context)
 {
 	greg_t *regs = ((ucontext_t *)context)->uc_mcontext.gregs;
