@@ -93,8 +93,8 @@ static inline bool thread_sleeps(uint32_t tid)
 	return name_end && strncmp(name_end, ") S", 3) == 0;
 }
 
-// await_asleep waits until a thread is asleep.  It must be about to sleep for
-// good: a thread that wakes again could be missed.
+// await_asleep waits until a thread is asleep.  The thread must be about to
+// sleep for good, because a short sleep could be missed.
 static inline void await_asleep(const atomic_u32 *tid)
 {
 	uint64_t end = nanotime() + AWAIT_SECONDS * UINT64_C(1000000000);

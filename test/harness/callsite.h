@@ -26,7 +26,8 @@ bool callsite_init(void);
 void callsite_enter(const struct callsite **listed);
 
 // callsite_next visits the places one by one, n from 0.  It returns false when
-// there is none left.  *refused is how many of its calls failed.
+// there is none left.  Sets *refused to the number of calls of that place that
+// failed.
 bool callsite_next(unsigned n, struct callsite *site, uint64_t *refused);
 
 #define CALLSITE(function, ...)                                                \

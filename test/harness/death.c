@@ -1,4 +1,5 @@
-// Runs what ends a process in a child, and reads what it printed.
+// Runs functions that end a process, in a child, and reads what the child
+// printed.
 #include "test/harness/death.h"
 
 #include <check.h>

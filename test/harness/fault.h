@@ -12,8 +12,8 @@ const char *fault_name(enum oscall call);
 
 // fault_fail makes calls of one sort fail with the errno given: the nth from
 // now (1 is the next) and the ncalls - 1 after it (UINT64_MAX: all).  A call
-// that fails so is not made.  ncalls 0 disarms.  If another thread makes a call
-// of that sort meanwhile, it may fall into the old count or the new one.
+// that fails so is not made.  ncalls 0 disarms.  A call of that sort that
+// another thread makes meanwhile may be counted before the change or after it.
 void fault_fail(enum oscall call, uint64_t nth, uint64_t ncalls, int error);
 
 // fault_count returns the number of calls of a sort since the last fault_fail
@@ -30,8 +30,8 @@ void fault_from(atomic_u64 *failed);
 void fault_set_page_size(size_t bytes);
 
 // fault_advance_clock makes the monotonic clock show ns more from now on, as if
-// that time had passed.  A thread that sleeps does not wake.  Deadlines of
-// waits (await.h) that have begun are passed.
+// that time had passed.  A thread that sleeps does not wake.  A wait of await.h
+// that has begun may come to its deadline.
 void fault_advance_clock(uint64_t ns);
 
 // fault_step_cpu makes the clocks of threads' CPU time show ns more with each

@@ -96,7 +96,8 @@ static inline void firstfit_take_block(const struct pagealloc_block *b)
 			firstfit_take(b->base + i, 1);
 }
 
-// firstfit_differs looks at every page.  Returns NULL if the allocator agrees.
+// firstfit_differs compares every page.  Returns NULL if the two allocators
+// agree, otherwise where they differ.
 static inline const char *firstfit_differs(const struct pagealloc *pa)
 {
 	uint64_t nfree = 0, nscav = 0;

@@ -97,7 +97,7 @@ static inline bool heap_is_whole(void)
 	return rt_heap_verify(&v) == RT_OK && v.errors == 0;
 }
 
-// heap_live_after_gc collects first.
+// heap_live_after_gc collects, and then does what heap_live does.
 static inline uint64_t heap_live_after_gc(void)
 {
 	ck_assert_int_eq(rt_gc(), RT_OK);
@@ -137,7 +137,8 @@ static inline bool heap_is_zero(const void *p, size_t n)
 	return n == 0 || (c[0] == 0 && memcmp(c, c + 1, n - 1) == 0);
 }
 
-// heap_table makes room for n words outside the heap and registers it.
+// heap_table makes a table of n words outside the heap, and registers it as a
+// root.
 static inline uintptr_t *heap_table(size_t n, int flags)
 {
 	uintptr_t *table = calloc(n, sizeof *table);
@@ -147,8 +148,9 @@ static inline uintptr_t *heap_table(size_t n, int flags)
 	return table;
 }
 
-// heap_check_list builds a list that only get and set know, in a heap that
-// collects in every allocation, and requires that all of it is there.
+// heap_check_list is for a heap that collects in every allocation.  It builds a
+// list whose first node only set stores and get returns, and requires that the
+// whole list survives.
 static inline void heap_check_list(void *(*get)(void), void (*set)(void *))
 {
 	uintptr_t *node;

@@ -45,8 +45,8 @@ uint64_t ledger_size(size_t n, bool noscan, bool align8)
 	return class_size[ledger_class(n, noscan, align8)];
 }
 
-// fits_block applies Go's rule of alignment by size, and then grows a shared
-// block.
+// fits_block tells whether n bytes, aligned by Go's rule, fit into the tiny
+// block.  If so, it counts them as used.
 static bool fits_block(struct ledger *l, size_t n)
 {
 	uint32_t align = n % 8 == 0 ? 8 : n % 4 == 0 ? 4 : n % 2 == 0 ? 2 : 1;

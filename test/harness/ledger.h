@@ -29,10 +29,11 @@ void ledger_init(struct ledger *l, bool align8);
 // nothing.
 void ledger_alloc(struct ledger *l, size_t n, bool noscan);
 
-// ledger_alloc_kind does the same for a kind that a host registered.
+// ledger_alloc_kind counts a request for an object of a kind that a host
+// registered.
 void ledger_alloc_kind(struct ledger *l, size_t n, int kind);
 
-// ledger_alloc_pages does the same for an object of whole pages.
+// ledger_alloc_pages counts a request for an object of whole pages.
 void ledger_alloc_pages(struct ledger *l, size_t n);
 
 // ledger_flushed forgets the tiny block.

@@ -12,7 +12,8 @@
 // ---- in the child ----
 
 // missed_look runs checkmark, in the caller's stop or in one for it.  Outside
-// of a collection nothing is marked, so it reports what any root leads to.
+// of a collection nothing is marked, so checkmark reports an object that a root
+// leads to.
 static inline void missed_look(void)
 {
 	if (!rt_world_stopped())
@@ -22,7 +23,7 @@ static inline void missed_look(void)
 }
 
 // missed_inside sets an object's mark bit before marking.  So the marker takes
-// the object for done and does not look inside: this is a marker with a bug.
+// the object for done and does not look inside, as if it had a bug.
 static inline void missed_inside(const void *obj)
 {
 	uintptr_t at = (uintptr_t)obj;
@@ -34,8 +35,8 @@ static inline void missed_inside(const void *obj)
 			      UINT64_C(1) << (bit % 64));
 }
 
-// missed_say names an object that will be missed, and the one with the pointer
-// to it, for missed_from.
+// missed_say prints for missed_from which object will be missed, and which
+// object has the pointer to it.
 static inline void missed_say(uintptr_t child, uintptr_t from)
 {
 	fprintf(stderr, "missed %#lx from %#lx\n", (unsigned long)child,

@@ -52,7 +52,7 @@ void process_join(pid_t child)
 	ck_assert_int_eq(status, 0);
 }
 
-// Check's own handler kills the whole group of processes.
+// Check's own handler of SIGALRM would kill the whole process group.
 void process_expire(void)
 {
 	enum { SECONDS = 60 };

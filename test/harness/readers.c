@@ -10,8 +10,8 @@ struct reader readers[READERS];
 
 static atomic_u32 written; // 1: write has returned
 
-// The count is no synchronisation: a fence here would hide one that is missing
-// in what is tested.
+// The count of readings does not synchronise: a fence here would hide one that
+// is missing in the tested code.
 static void *read_all(void *arg)
 {
 	struct reader *r = arg;

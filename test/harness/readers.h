@@ -27,11 +27,12 @@ extern struct reader readers[READERS];
 uint64_t readers_run(const char *(*read)(struct reader *r),
 		     void (*write)(void));
 
-// write may call readers_sum.  It returns the number of readings so far; some
-// may not be counted yet.
+// readers_sum, which write may call, returns the number of readings so far.
+// Some readings may not be counted yet.
 uint64_t readers_sum(void);
 
-// write may call readers_await.  It waits until each reader has read n times.
+// readers_await, which write may call, waits until each reader has read n
+// times.
 void readers_await(uint64_t n);
 
 #endif

@@ -38,8 +38,8 @@ void compare_class(struct comparison *c, const char *name, unsigned sizeclass,
 
 // ---- counting ----
 
-// large_bytes returns what an object of a span of its own counts as: the pages
-// that it needs, without those of a guard.
+// large_bytes returns how many bytes a large object counts as: the pages that
+// it needs, without those of a guard.
 static uint64_t large_bytes(const struct mspan *s)
 {
 	return base_align_up(mspan_limit(s) - mspan_object(s, 0), RT_PAGE_SIZE);
@@ -186,7 +186,8 @@ static void compare_objects(const rt_memstats *m, const struct recount *r,
 	compare_u64(c, "totalFree", heapgauge_sum(HEAPGAUGE_TOTAL_FREE),
 		    s.freed);
 	// The collection that finds an object dead frees it, too.  Only an
-	// object that waits for its drop is freed later: heap_dead.
+	// object that waits for its drop is freed later.  Until then it counts
+	// in heap_dead.
 	compare_u64(c, "heapLive",
 		    gauge_load(&gauges.heap_live) +
 			gauge_load(&gauges.heap_dead),

@@ -7,10 +7,12 @@
 #include "test/harness/fault.h"
 #include "test/harness/heap.h"
 
-// refuse_each calls fill in new heaps.  In the nth of them the nth call of a
-// sort and the ncalls - 1 after it are refused, until fill makes fewer calls.
-// fill returns how many of its requests were refused; a second time in the same
-// heap, with nothing refused, that must be none.  Returns the sum.
+// refuse_each calls fill in one new heap after the other.  In the nth heap, the
+// nth call of a sort and the ncalls - 1 after it are refused.  It ends when
+// fill makes fewer than n such calls.  fill returns how many of its own
+// requests failed.  It is then called again in the same heap, with no call
+// refused, and must return 0.  refuse_each returns the sum of what fill
+// returned.
 static inline size_t refuse_each(enum oscall call, uint64_t ncalls,
 				 size_t (*fill)(void))
 {

@@ -17,8 +17,8 @@ void schedpoint_random(void);
 bool schedpoint_is_random(void);
 
 // schedpoint_seed sets the seed of threads that come to their first point
-// later.  A seed replays the choices of each thread, so it reproduces a failure
-// more often than not; the machine adds chances of its own.
+// later.  A seed replays the choices of each thread, but not what the scheduler
+// of the system does.  So it reproduces a failure more often than not.
 void schedpoint_seed(uint64_t seed);
 
 // schedpoint_watch ends the random delays.  From now on threads that come to a

@@ -8,9 +8,10 @@
 // the statistics must be.
 //
 // What an operation does follows from the program alone, not from times or
-// collections.  So a program with some operations left out is a program too,
-// and can be made shorter.  Only the operations of the fuzzer depend on
-// addresses; every run of another program ends with the same hash.
+// collections.  So a program from which operations are left out is still a
+// program, and one that fails can be made shorter.  Only the operations of the
+// fuzzer depend on addresses.  All runs of a program without them end with the
+// same hash.
 //
 // Actors run their own operations.  Only the actor that made an object changes
 // it.  At a sync of the program all actors meet, gifts are handed over, and the
@@ -34,8 +35,8 @@ enum shadow_driver {
 	SHADOW_DRIVERS,
 };
 
-// X(name, what it takes of a, b, c and n, how often each driver does it in
-// proportion).  The numbers a, b and c are taken modulo what there is; n is a
+// X(name, which of a, b, c and n the operation takes, its weight for each
+// driver).  The numbers a, b and c are taken modulo what there is; n is a
 // number of bytes, written w where it is any number.
 //
 // Slots are words of an actor's own that are roots.  Ranges are memory that an
@@ -50,7 +51,7 @@ enum shadow_driver {
 	X(load,      "abc",   90,   50, 10, 10,   6,  0)                       \
 	/* slot a = slot c, as an inner pointer */                             \
 	X(copy,      "acn",   60,   50,  6,  6,   4,  0)                       \
-	/* slot a = nothing; clear does so with b slots, odd b: to the last */ \
+	/* slot a = nothing; clear: b slots from a on, odd b: to the last */   \
 	X(drop,      "a",     50,    0,  8,  8,   4,  4)                       \
 	X(clear,     "ab",     4,   40,  8,  8,   4,  0)                       \
 	/* compare the object in slot a */                                     \
@@ -254,9 +255,9 @@ enum { SHADOW_ALL = (1 << SHADOW_MODES) - 1 };
 struct shadow_verdict shadow_try(const struct shadow_program *p,
 				 unsigned modes);
 
-// shadow_shrink leaves a program that fails in the given modes.  As far as it
-// gets in a minute, the program would not fail if any one operation were
-// missing.
+// shadow_shrink takes operations out of a program that fails in the given
+// modes, as long as it still fails.  If a minute is enough, the result needs
+// each of its operations to fail.
 void shadow_shrink(struct shadow_program *p, unsigned modes);
 
 // shadow_report prints how p failed, makes it short, writes it to a file, and
@@ -264,8 +265,8 @@ void shadow_shrink(struct shadow_program *p, unsigned modes);
 void shadow_report(struct shadow_program *p, struct shadow_verdict v);
 
 // shadow_count_did adds what a run did to *did.  shadow_never_did prints the
-// operations that a driver should have done, and that are 0 there; it returns
-// their number.
+// operations that a driver should have done, but of which *did has none.  It
+// returns their number.
 struct shadow_did {
 	uint64_t n[SHADOW_KINDS];
 };
@@ -300,8 +301,9 @@ struct shadow_form {
 };
 extern const struct shadow_form shadow_forms[SHADOW_KINDS];
 
-// shadow_weigh gives the kind of operation that a driver does at x in the sum
-// of its weights, and returns this sum.
+// The weights of a driver's operations, added up in order, divide the numbers
+// below their sum among the operations.  shadow_weigh sets *kind to the
+// operation that x belongs to, and returns the sum.
 size_t shadow_weigh(enum shadow_driver d, size_t x, enum shadow_kind *kind);
 
 #endif

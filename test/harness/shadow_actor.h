@@ -1,4 +1,4 @@
-// shadow_actor.h - between the runner of programs and their operations.
+// shadow_actor.h - what the runner of programs and their operations share.
 #ifndef TEST_HARNESS_SHADOW_ACTOR_H
 #define TEST_HARNESS_SHADOW_ACTOR_H
 
@@ -25,7 +25,7 @@ enum {
 
 // A kind that an actor has registered.
 struct actor_kind {
-	int number; // no other actor uses it
+	int number; // no other actor's kind has it
 	const struct shadow_layout *layout;
 	uint32_t flags; // of shadow_flags
 };
@@ -135,7 +135,7 @@ void shadow_on_warning(const char *text, void *arg);
 void shadow_attach(struct actor *a, bool bounds);
 void shadow_detach(struct actor *a);
 // shadow_add_range registers n words at w, and shadow_add_roots all slots.
-// shadow_remove_roots ends that.
+// shadow_remove_roots unregisters all slots.
 void shadow_add_range(uintptr_t *w, size_t n, int flags);
 void shadow_add_roots(struct actor *a);
 void shadow_remove_roots(struct actor *a);
@@ -151,7 +151,7 @@ void shadow_check_slot(const struct actor *a, unsigned slot);
 uintptr_t shadow_wild_word(const struct shadow_op *op);
 
 // shadow_begin_kinds registers an actor's kinds.  shadow_change_kind does what
-// the operation says, when no other actor uses the kind.
+// the operation says.  No other actor may use the kind meanwhile.
 void shadow_begin_kinds(struct actor *a);
 void shadow_change_kind(struct actor *a, const struct shadow_op *op);
 // shadow_drop_now does what the operation dropnow says.
@@ -170,19 +170,21 @@ struct shadow_node *shadow_make_of(struct actor *a, const struct actor_kind *k,
 struct shadow_node *shadow_take(struct actor *a, unsigned slot,
 				struct shadow_made made);
 
-// shadow_enter does so for one of several objects.  The caller must have called
-// shadow_follow_flushes and shadow_follow since they were made.
+// shadow_enter does what shadow_take does for one of several objects.  The
+// caller must have called shadow_follow_flushes and shadow_follow since they
+// were made.
 struct shadow_node *shadow_enter(struct actor *a, unsigned slot,
 				 struct shadow_made made);
 
 // shadow_count_made counts what the request for an object counts as.
 void shadow_count_made(struct ledger *l, const struct shadow_made *made);
 
-// shadow_any_kind returns the kind number c of those that an actor may use: the
-// two of every heap, and its own.
+// shadow_any_kind returns number c of the kinds that an actor may use: the two
+// of every heap, and its own.
 struct actor_kind shadow_any_kind(const struct actor *a, unsigned c);
 
-// shadow_done requires success, or a refusal where one is possible.
+// shadow_done requires that a call succeeded, or was refused memory where that
+// is possible.  It returns whether the call succeeded.
 bool shadow_done(int error, const char *what);
 #define SHADOW_DONE(call) shadow_done(call, #call)
 
@@ -200,8 +202,9 @@ void shadow_follow_flushes(struct actor *a);
 // collections have freed since the last call.  Elsewhere it does nothing.
 void shadow_follow(struct actor *a);
 
-// shadow_gc collects, and runs destructors.  shadow_run_dead is
-// rt_run_finalizers, and shadow_poll is rt_safepoint.
+// shadow_gc collects, and runs destructors.  shadow_run_dead calls
+// rt_run_finalizers, and shadow_poll calls rt_safepoint; in both, destructors
+// may run.
 void shadow_gc(void);
 size_t shadow_run_dead(size_t max);
 void shadow_poll(void);
@@ -229,10 +232,10 @@ void shadow_free_stacks(struct actor *a);
 // sees: values that are not in use, and owned stacks whose owners are dead.
 void shadow_reach_stacks(const struct actor *a);
 void shadow_forget_stacks(struct actor *a);
-// shadow_clear_picked_stacks takes what was picked out of them.
+// shadow_clear_picked_stacks clears the values that refer to picked objects.
 void shadow_clear_picked_stacks(struct actor *a);
 
-// These do the same with ranges of values.
+// These do with ranges of values what the three functions above do with stacks.
 void shadow_reach_values(const struct actor *a);
 void shadow_forget_values(struct actor *a);
 void shadow_clear_picked_values(struct actor *a);
@@ -241,7 +244,8 @@ void shadow_clear_picked_values(struct actor *a);
 size_t shadow_counted_as(const struct shadow_layout *l, size_t n);
 
 // shadow_reach_held does in the copy what a collection does with handles and
-// root callbacks.  shadow_clear_picked_held takes what was picked out of them.
+// root callbacks.  shadow_clear_picked_held clears those that refer to picked
+// objects.
 void shadow_reach_held(const struct actor *a);
 void shadow_clear_picked_held(struct actor *a);
 

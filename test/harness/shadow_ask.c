@@ -54,7 +54,7 @@ SHADOW_OP(stats)
 	sample.name = desc.name;
 	SHADOW_OK(rt_metrics_read(&sample, 1));
 	if (run.wild && op->n / 256 % 2)
-		return; // allocation continues as without it
+		return; // an exact read would flush the caches
 	SHADOW_OK(rt_read_memstats(&m));
 	shadow_sums(&m);
 	shadow_flushed();
@@ -123,8 +123,8 @@ static void sum_ledgers(struct ledger *sum)
 	}
 }
 
-// The ledgers count if they saw every flush.  For a heap with guards they would
-// have to know which objects got one.
+// The ledgers are compared only if they saw every flush.  In a heap with guards
+// they would have to know which objects got a guard.
 void shadow_compare(void)
 {
 	struct comparison *c = &run.result->compared;

@@ -120,8 +120,8 @@ static uintptr_t *tag_at(const struct shadow_node *o, unsigned k)
 	return shadow_at(o, k) + (shadow_first(o->layout) ? -1 : 1);
 }
 
-// tag_held returns what that word should hold.  Every second word has the tag
-// of a reference even if it is a number.
+// tag_held returns what the tag word beside word k should hold.  Every second
+// word has the tag of a reference even if it is a number.
 static uint64_t tag_held(const struct shadow_node *o, unsigned k)
 {
 	return shadow_tag(o->layout, o->word[k].to || k % 2 == 0);
@@ -202,7 +202,8 @@ struct shadow_word shadow_share(struct shadow_word w)
 	return w;
 }
 
-// bury takes a node whose object is dead.
+// bury frees the node of a dead object, or keeps it if the copy keeps such
+// nodes.
 static void bury(struct shadow_node *o)
 {
 	if (!copy.heap.keeps) {
@@ -440,7 +441,7 @@ struct shadow_node *shadow_add(struct shadow_made made)
 	    .nwords = (unsigned)nwords,
 	    .next = copy.nodes[made.owner],
 	};
-	// Unless it is a header, it is no address.
+	// A tag that is not a header is no address.
 	o->tag = shadow_header(o->layout, id, id << 1 | 1, &o->typed);
 	o->based = o->kind >= RT_KIND_FIRST && copy.based[o->kind];
 	o->once = o->kind >= RT_KIND_FIRST && copy.once[o->kind];
@@ -533,7 +534,8 @@ uintptr_t shadow_wild(unsigned how, const struct shadow_node *o, uint64_t n)
 
 // ---- what is reachable ----
 
-// push puts a node on the list of those to be looked at.  It does so only once.
+// push puts a node on the list of nodes to be looked at, unless it was reached
+// before.
 static void push(struct shadow_node **todo, struct shadow_node *o)
 {
 	if (o->reached)
@@ -722,7 +724,7 @@ static uint64_t mix(uint64_t hash, uint64_t x)
 	return hash ^ hash >> 29;
 }
 
-// hash_object returns a hash of what the heap holds of an object, less
+// hash_object returns a hash of what the heap holds of an object, without
 // addresses.
 static uint64_t hash_object(const struct shadow_node *o)
 {

@@ -39,8 +39,10 @@ struct shadow_word {
 	uintptr_t value;	// a reference: bytes into the object
 };
 
-// Which words refer to an object: those that an allocation returned; any that
-// point into it, but for RT_KIND_BASE only to its first bytes; any.
+// Which words refer to an object depends on where they are.  SHADOW_EXACT: only
+// one that equals what the allocation returned.  SHADOW_ANY: any that points
+// into the object, but for RT_KIND_BASE only into its first bytes.
+// SHADOW_STACK: any that points into the object.
 enum shadow_place { SHADOW_EXACT, SHADOW_ANY, SHADOW_STACK };
 enum { SHADOW_BASE = 16 }; // so many bytes
 
@@ -57,7 +59,7 @@ struct shadow_node {
 	uint64_t id; // which owner made it, and when
 	uintptr_t at;
 	size_t n;
-	size_t request; // a request for so many bytes has the same size
+	size_t request; // a request for so many bytes gets this size
 	bool paged;	// it has whole pages
 	uintptr_t base; // a word into [base, base + size) keeps it
 	size_t size;
@@ -187,7 +189,7 @@ struct shadow_copy_of {
 void shadow_reset(struct shadow_copy_of heap);
 
 // shadow_count returns the number of nodes, and shadow_nth one of them.
-// shadow_count_kind returns the number of those of a kind.
+// shadow_count_kind returns the number of nodes of a kind.
 unsigned shadow_count(void);
 unsigned shadow_count_kind(int kind);
 struct shadow_node *shadow_nth(unsigned i);
@@ -201,25 +203,26 @@ struct shadow_node *shadow_find(uintptr_t p);
 // o, near it or in it, or, from 5 on, o with a tag.
 uintptr_t shadow_wild(unsigned how, const struct shadow_node *o, uint64_t n);
 
-// shadow_pick picks the objects of a kind, or some of them, and takes the
-// references to them out of all others.  shadow_forget_picked forgets them.
+// shadow_pick picks the objects of a kind, or some of them, and clears the
+// references to them in all other objects.  shadow_forget_picked forgets them.
 void shadow_pick(int kind, bool all);
 void shadow_forget_picked(void);
 
 // shadow_reach marks what a word leads to, by where it is.
 void shadow_reach(struct shadow_word w, enum shadow_place place);
 
-// shadow_reach_kept does so for the objects that are roots themselves.
+// shadow_reach_kept marks the objects that are roots themselves, and what they
+// lead to.
 void shadow_reach_kept(void);
 
 // shadow_collect does what a collection does: it forgets the nodes that were
 // not reached since the last time, and requires the others to be whole.
 void shadow_collect(void);
 
-// shadow_judge compares the heap with the copy after a collection.  Every node
-// is there, whole, apart from the others and found by a walk; with exact the
-// heap has no other objects.  Returns a hash of everything that does not depend
-// on addresses.
+// shadow_judge compares the heap with the copy after a collection.  The object
+// of every node must be whole, overlap no other object, and be found by a walk.
+// With exact, the heap must have no other objects.  Returns a hash of
+// everything that does not depend on addresses.
 uint64_t shadow_judge(bool exact);
 
 // shadow_healthy requires that every structure of the heap agrees with every

@@ -18,7 +18,8 @@ static struct shadow_node *sole(struct actor *a, unsigned slot)
 
 // forget_freed forgets an object that was freed.  But rt_free leaves the
 // smallest objects to the collector, and a word that is no reference may keep
-// one of them.  So a program with such words does not forget it.
+// one of them.  So in a program with such words the copy does not forget such
+// an object.
 static void forget_freed(struct shadow_node *o)
 {
 	o->moved = false;
@@ -39,7 +40,7 @@ SHADOW_OP(free)
 	a->settled = false;
 	shadow_check(o);
 	shadow_check_words(o);
-	if (o->size > 16) // or it may be left to the collector
+	if (o->size > 16) // a smaller one may be left to the collector
 		SHADOW_TRUE(rt_free((char *)p + 1) == RT_EINVAL);
 	shadow_set_root(a, slot, SHADOW_NOTHING);
 	if (run.alone && o->size > 16) {
@@ -51,7 +52,7 @@ SHADOW_OP(free)
 	forget_freed(o);
 }
 
-// Slots may hold inner pointers.  But one that points beyond SHADOW_BASE bytes
+// Slots may hold inner pointers.  But an inner pointer beyond SHADOW_BASE bytes
 // does not keep an object of a kind with RT_KIND_BASE.
 SHADOW_OP(inner)
 {
@@ -199,8 +200,8 @@ SHADOW_OP(realloc)
 		shadow_check_words(o);
 	} else {
 		check_grown(&b, p, n);
-		// rt_realloc may have collected before it moved the object,
-		// and then found what it held.
+		// rt_realloc may have collected before it moved the object.
+		// That collection found what the object held.
 		o->moved = true;
 		shadow_follow(a);
 		replace(a, slot, &b, p, n);
@@ -219,7 +220,7 @@ static bool may_share(const struct shadow_node *o, size_t usable)
 // matter how the heap is configured.  Whether it can grow depends on what is
 // behind it.  A small object without pointers may share its memory unless it is
 // guarded.  An object that has whole pages never shares them.  If it shrinks it
-// may lose pages, and does not if it is guarded; request_of sees which.
+// may lose pages, unless it is guarded; request_of sees which.
 static bool is_same_anywhere(const struct shadow_node *o, size_t n)
 {
 	return n <= o->n &&
@@ -289,7 +290,7 @@ SHADOW_OP(finish)
 	shadow_run_dead(op->b / 4 % 8);
 }
 
-// on_ready may run no destructor.
+// on_ready is the ready callback, in which no destructor may run.
 static void on_ready(size_t n, void *arg)
 {
 	bool before = shadow_drops_here;
@@ -319,7 +320,8 @@ static void run_polled(bool polls)
 	SHADOW_TRUE(rt_finalizers_ready() == 0);
 }
 
-// What the second collection finds is told by then.
+// When the second collection is over, the callback must have been told of new
+// destructors.
 SHADOW_OP(poll)
 {
 	bool polls = op->b % 2, tells = op->b / 2 % 2;
@@ -382,7 +384,7 @@ void shadow_drop_now(struct actor *a, const struct shadow_op *op)
 	shadow_check_all();
 }
 
-// Done when all meet.
+// shadow_drop_now does this operation when all actors meet.
 SHADOW_OP(dropnow)
 {
 }

@@ -130,8 +130,8 @@ static struct traced traced[SHADOW_OWNERS + 1][SHADOW_FLAGS];
 __thread bool shadow_collects, shadow_drops_here;
 static unsigned serial; // callbacks of RT_KIND_SERIAL that run
 
-// trace_begin requires what the flags of a kind promise.  What is smaller than
-// 16 bytes leads to no node.
+// trace_begin requires what the flags of a kind promise.  The first word of an
+// object below 16 bytes leads to no node.
 static const struct shadow_layout *
 trace_begin(const rt_tracer *t, const void *obj, size_t size, const void *arg)
 {
@@ -326,9 +326,9 @@ static void drop_begin(const void *obj)
 		shadow_fail("a destructor runs where none may");
 }
 
-// drop_once requires that an object is dropped once, and is dead then.  What it
-// writes must not be in the first word: a header there must stay, because the
-// collector may still come to the object from a deep one.
+// drop_once requires that an object is dropped once, and is dead then.  It must
+// not write to the first word: a header there must stay, because the collector
+// may still come to the object from a deep one.
 static void drop_once(void *obj, size_t size, void *arg)
 {
 	const uint64_t gone = UINT64_C(0xdeadd70bdeadd70b);

@@ -35,8 +35,8 @@ struct shadow_layout {
 
 extern const struct shadow_layout shadow_layouts[SHADOW_ALL_LAYOUTS];
 
-// shadow_on_stacks returns a layout with format number i of those that values
-// may have on stacks, or NULL if it is 0.
+// shadow_on_stacks returns a layout with number i of the formats that values
+// may have on stacks, or NULL if i is 0.
 enum { SHADOW_ON_STACKS = 7 };
 const struct shadow_layout *shadow_on_stacks(unsigned i);
 
@@ -44,17 +44,17 @@ const struct shadow_layout *shadow_on_stacks(unsigned i);
 // layouts have destructors that look at what died with their objects.
 void shadow_layouts_begin(bool deep);
 
-// shadow_describe returns what registers a kind of a layout with some more
-// flags.  shadow_flags returns those of RT_KIND_BASE, RT_KIND_SERIAL and
-// RT_KIND_ONCE that number i of SHADOW_FLAGS stands for, and
-// shadow_flags_ok tells whether the layout permits them.
+// shadow_describe returns the description of a kind with a layout, and with
+// more flags.  shadow_flags returns one of the SHADOW_FLAGS subsets of
+// RT_KIND_BASE, RT_KIND_SERIAL and RT_KIND_ONCE, and shadow_flags_ok tells
+// whether a layout permits it.
 enum { SHADOW_FLAGS = 8 };
 uint32_t shadow_flags(unsigned i);
 bool shadow_flags_ok(const struct shadow_layout *l, uint32_t flags);
 rt_kind_desc shadow_describe(const struct shadow_layout *l, int number,
 			     uint32_t flags);
 
-// shadow_traced_once tells whether callbacks of a kind look at what
+// shadow_traced_once tells whether the trace callback of a kind checks what
 // RT_KIND_ONCE promises.  Then the first word of its objects leads to the node.
 bool shadow_traced_once(const struct shadow_layout *l, uint32_t flags);
 

@@ -124,7 +124,8 @@ SHADOW_OP(alloc)
 
 static const size_t constant_sizes[] = {24, 17, 16, 64};
 
-// make_constant allocates of one of two kinds, by constant numbers.
+// make_constant allocates an object of one of two kinds, with constants as kind
+// and size.
 static void *make_constant(int kind, unsigned which, size_t *n)
 {
 	*n = constant_sizes[which % RT_ARRAY_LEN(constant_sizes)];
@@ -193,8 +194,8 @@ SHADOW_OP(make)
 	    op);
 }
 
-// flags_of returns flags for a kind, number i of them, if the program has some
-// and the layout permits them.
+// flags_of returns flags number i for a kind, as far as the layout permits
+// them, or 0 in a program without flags.
 static uint32_t flags_of(const struct shadow_layout *l, unsigned i)
 {
 	uint32_t flags = shadow_flags(i % SHADOW_FLAGS);
@@ -260,7 +261,8 @@ void shadow_begin_owners(void)
 }
 
 // A kind ends if the copy has no object of it.  If stacks are roots, the heap
-// may still have one, but no answer may change what the program does.
+// may still have one.  So whether the kind can end must not change what the
+// program does.
 void shadow_change_kind(struct actor *a, const struct shadow_op *op)
 {
 	struct actor_kind *k = &a->kind[op->a % KINDS];
@@ -300,7 +302,8 @@ static void end_brief(struct actor *a)
 	int error;
 
 	shadow_gc();
-	// Another actor may be running destructors, and this object's too.
+	// Another actor may be running destructors, including that of this
+	// object.
 	while ((error = rt_kind_unregister(a->brief)) == RT_EBUSY &&
 	       run.program->exact && !run.alone) {
 		oscall_yield();

@@ -112,7 +112,7 @@ SHADOW_OP(leak)
 	a->leak = a->slot[op->a % run.nslots];
 }
 
-// Done when all meet.
+// meet (shadow_run.c) does these two when all actors meet.
 SHADOW_OP(give)
 {
 }

@@ -112,8 +112,8 @@ static struct shadow_op input_op(struct input *in, enum shadow_kind kind)
 }
 
 // every_size makes three objects of each size class, by turns with pointers and
-// without, and drops the second.  It does so for some large sizes too, in both
-// ways.
+// without, and drops the second.  For some large sizes it does the same twice,
+// with pointers and without.
 static void every_size(struct shadow_program *p)
 {
 	struct shadow_op op = {.kind = SHADOW_alloc};
@@ -224,7 +224,7 @@ bool shadow_read(FILE *file, struct shadow_program *p)
 
 // ---- in a process of its own ----
 
-// shared is the result of the process that runs a program.
+// shared returns the result of the process that runs a program.
 static struct shadow_result *shared(void)
 {
 	static struct shadow_result *r;
@@ -340,8 +340,8 @@ static struct shadow_program without(const struct shadow_program *p,
 	return q;
 }
 
-// take_out drops pieces of n operations that p fails without, too.  It returns
-// true if it dropped some.
+// take_out drops pieces of n operations as long as p still fails without them.
+// It returns true if it dropped some.
 static bool take_out(struct shadow_program *p, size_t n, unsigned modes,
 		     uint64_t deadline)
 {

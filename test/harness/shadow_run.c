@@ -116,8 +116,9 @@ static void do_met(const struct shadow_op *op)
 		shadow_drop_now(a, op);
 }
 
-// meet makes the first actor hand over the gifts of a part of the program,
-// check, and drop objects, begin and end kinds, while the others wait.
+// meet ends a part of the program.  While the other actors wait, the first
+// actor hands over the gifts of this part, checks everything, and then does the
+// operations that drop objects or end and begin kinds.
 static void meet(const struct actor *a, size_t begin, size_t end)
 {
 	SHADOW_OK(rt_blocking_enter());
@@ -218,7 +219,7 @@ static void cramp(bool on)
 
 // begin makes the heap.  An rt_init that fails leaves nothing behind, so begin
 // repeats it until the faults are used up.  Before that it does the operations
-// fault at the head of the program.
+// called fault at the head of the program.
 static void begin(const rt_config *c)
 {
 	const struct shadow_program *p = run.program;

@@ -20,8 +20,9 @@ struct actor_kind shadow_any_kind(const struct actor *a, unsigned c)
 
 enum { MANY = 12 }; // at most, and fewer than slots
 
-// A collection that is due ends a batch, but not what the operation does.  The
-// objects are in slots before the next call, which may collect.
+// If a collection is due, rt_alloc_many returns fewer objects than asked for,
+// and the operation calls it again.  The objects are in slots before the next
+// call, which may collect.
 SHADOW_OP(many)
 {
 	struct actor_kind k = shadow_any_kind(a, op->c);

@@ -77,8 +77,8 @@ static void set_value(struct actor_stack *s, unsigned k, struct shadow_word w)
 }
 
 // encoding chooses how a reference is encoded in a heap with a format for
-// stacks.  A stack that grows down, and its registers, are read plainly, in the
-// format of the stack and in that of the heap.
+// stacks.  A stack that grows down, and its registers, are read in three ways:
+// plainly, in the format of the stack, and in that of the heap.
 static const struct shadow_layout *encoding(const struct actor_stack *s,
 					    unsigned k, unsigned how)
 {
@@ -91,7 +91,7 @@ static const struct shadow_layout *encoding(const struct actor_stack *s,
 	return how % 3 == 2 ? words : s->layout;
 }
 
-// value_held returns what the memory of value k should be.
+// value_held returns what the memory of value k should hold.
 static uintptr_t value_held(const struct actor_stack *s, unsigned k)
 {
 	uintptr_t value = shadow_value(s->copy.held[k]);
@@ -318,7 +318,7 @@ static void set_stack(const struct actor *a, void *lo, void *hi)
 }
 
 // While the fiber runs, nothing of the actor's own stack is scanned.  What the
-// callback sets changes together with the stack: no stop lies between.
+// callback sets changes together with the stack: no stop comes in between.
 SHADOW_OP(strange)
 {
 	struct actor_stack *s = &a->strange;
@@ -478,7 +478,7 @@ SHADOW_OP(move)
 	set_pointer(s, outside);
 }
 
-// What an owned stack holds is certainly alive if an owner is.
+// What an owned stack holds is certainly alive if an owner is alive.
 SHADOW_OP(pop)
 {
 	const struct shadow_node *o = a->root[op->c % run.nslots].to;
@@ -507,7 +507,7 @@ SHADOW_OP(pop)
 // ---- owners ----
 
 // Until now the stack may have belonged to an object that is dead.  Then it may
-// hold objects that died with that one.
+// hold objects that died with that one, so it is cleared.
 static void own(struct shadow_node *o, struct actor_stack *s)
 {
 	if (!s->copy.registered)

@@ -204,7 +204,7 @@ static void *fork_in_region(void *arg)
 	if (child < 0 || waitpid(child, &status, 0) != child)
 		shadow_fail("no child");
 	if (status != 0 && shadow_why && shadow_why[0] != '\0')
-		_exit(1); // it has said why
+		_exit(1); // the child has said why
 	if (status != 0)
 		shadow_fail("a child ended with %#x", (unsigned)status);
 	return arg;

@@ -3,9 +3,9 @@
 // A range is registered in the format of a layout, as words, as exact, or in
 // several of these ways at once.  Its memory holds encoded references from the
 // beginning on, and behind them one word more: a value of its own, or, where
-// values have two words, half a value, which only the other ways look at.  The
-// part behind the first values may be registered as a range of its own, so
-// ranges overlap.
+// values have two words, half a value, which only a registration as words or as
+// exact looks at.  The part behind the first values may be registered as a
+// range of its own, so ranges overlap.
 //
 // Which references count follows from what the memory holds.  In programs of a
 // fuzzer it holds any words, and each is looked up.
@@ -64,7 +64,7 @@ static bool is_in(const struct actor_values *v, unsigned k, unsigned way)
 
 // ---- values ----
 
-// is_whole tells whether value k is one, and not the half at the end.
+// is_whole tells whether value k is a whole value, and not the half at the end.
 static bool is_whole(const struct actor_values *v, unsigned k)
 {
 	return k < SHADOW_VALUES || shadow_step(v->layout) == 1;
@@ -84,7 +84,8 @@ static uintptr_t tag_of(const struct actor_values *v, unsigned k)
 		   : 0;
 }
 
-// set_value changes a value.  reference says what its tag is like.
+// set_value changes a value.  reference says whether its tag is that of a
+// reference.
 static void set_value(struct actor_values *v, unsigned k, struct shadow_word w,
 		      bool reference)
 {
@@ -131,7 +132,7 @@ static bool meets_another(const struct actor_values *v, unsigned k)
 		(rt_kind_of(p) == RT_NOSCAN && rt_size(p) <= 16));
 }
 
-// forget_others makes the copy forget what keeps nothing.
+// forget_others makes the copy forget references that keep nothing alive.
 static void forget_others(struct actor_values *v)
 {
 	for (unsigned k = 0; k <= SHADOW_VALUES; k++) {
@@ -143,8 +144,8 @@ static void forget_others(struct actor_values *v)
 	}
 }
 
-// clear_others clears the memory as well.  What was no root, and may be dead,
-// may become one.
+// clear_others clears the values that are no roots, in memory as well.  Their
+// objects may be dead, and such a value might become a root.
 static void clear_others(struct actor_values *v)
 {
 	for (unsigned k = 0; k <= SHADOW_VALUES; k++)
@@ -180,7 +181,7 @@ static void add(struct actor_values *v, enum values_range range, unsigned way)
 		times[way == ROOTS_VALUES && !format ? RT_ROOT_WORDS : way]++;
 }
 
-// refuse does what must change nothing.
+// refuse makes calls that must be refused, and so change nothing.
 static void refuse(struct actor_values *v, enum values_range range)
 {
 	unsigned i = (unsigned)(v->layout - layout_of(0));
@@ -277,8 +278,8 @@ SHADOW_OP(values)
 
 // ---- what is in a range ----
 
-// may_count_anyway tells whether a reference to an object may be one to others
-// as well, where the heap is not guarded.
+// may_count_anyway tells whether a reference to an object may refer to other
+// objects as well, unless the heap is guarded.
 static bool may_count_anyway(const struct shadow_node *o)
 {
 	return o->kind == RT_NOSCAN && o->n <= 16;
@@ -334,7 +335,8 @@ SHADOW_OP(read)
 
 // ---- for collections ----
 
-// reach_any looks at the words of a range in each of its ways.
+// reach_any looks at the words of a range in each way in which it is
+// registered.
 static void reach_any(const struct actor_values *v, enum values_range range)
 {
 	const unsigned *times = v->times[range];

@@ -48,7 +48,8 @@ void suite_add_group(struct suite_group *g)
 	insert(&groups, &g->at);
 }
 
-// first_of_name is the first item of a list that has the name of another one.
+// first_of_name returns the first item of a list that has the same name as
+// item.
 static struct suite_item *first_of_name(struct suite_item *list,
 					const struct suite_item *item)
 {
@@ -57,7 +58,7 @@ static struct suite_item *first_of_name(struct suite_item *list,
 	return list;
 }
 
-// group_of is the group that a test belongs to, or NULL.
+// group_of returns the group that a test belongs to, or NULL.
 static struct suite_group *group_of(const struct suite_test *t)
 {
 	struct suite_item *last = NULL;
@@ -124,8 +125,8 @@ static void add_tests(TCase *tc, const struct suite_group *group, bool skipped)
 	}
 }
 
-// add_group adds a group to a suite.  The fixtures of a group may need what its
-// skipped tests lack, so these are in a case without fixtures.
+// add_group adds a group to a suite.  The skipped tests of a group are in a
+// case without fixtures, because a fixture may need what is missing here.
 static void add_group(Suite *s, const char *name, const struct suite_group *g)
 {
 	TCase *tc = tcase_create(name), *skipped = tcase_create(name);

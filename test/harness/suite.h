@@ -26,7 +26,7 @@
 //
 // The tests of a group run in the order of their files' names, and then of
 // their lines; its skipped tests come last.  A program fails if two of its
-// tests have one name, or if it has no test.
+// tests have the same name, or if it has no test.
 #define TEST(test, ...)                                                        \
 	static void test(int);                                                 \
 	static struct suite_test suite_##test;                                 \
@@ -138,7 +138,7 @@ enum { COVERAGE_BUILD = 1 };
 enum { COVERAGE_BUILD = 0 };
 #endif
 
-// env_u64 returns a number from the environment, or the default.
+// env_u64 returns a number from the environment, or otherwise if there is none.
 uint64_t env_u64(const char *name, uint64_t otherwise);
 
 #endif

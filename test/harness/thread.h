@@ -46,8 +46,8 @@ static inline void *run_thread(void *(*fn)(void *), void *arg)
 	return join_thread(start_thread(fn, arg));
 }
 
-// join_beside and run_beside are for a caller that is attached.  It waits in a
-// blocking region, so the other thread may stop the world.
+// join_beside and run_beside are for a caller that is attached.  The caller
+// waits in a blocking region, so the other thread may stop the world.
 static inline void *join_beside(pthread_t thread)
 {
 	void *result;

@@ -1,5 +1,5 @@
 // unattached.h - a thread that is not attached removes a root and tries to add
-// it.
+// it again.
 #ifndef TEST_HARNESS_UNATTACHED_H
 #define TEST_HARNESS_UNATTACHED_H
 
@@ -39,8 +39,8 @@ static inline void unattached_removes(struct unattached *u)
 	unattached_end(u, start_thread(unattached_main, u));
 }
 
-// unattached_waits requires that the thread is stopped in its call as long as
-// the world is, and that the stopper's own call is refused.
+// unattached_waits requires that the calls of the thread wait as long as the
+// world is stopped, and that the stopper's own calls are refused.
 static inline void unattached_waits(struct unattached *u)
 {
 	pthread_t thread;

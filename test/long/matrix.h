@@ -1,4 +1,5 @@
-// matrix.h - between the cells of stress_matrix and what their hosts do.
+// matrix.h - what stress_matrix and the hosts in its cells (matrix_hosts.c)
+// share.
 #ifndef TEST_LONG_MATRIX_H
 #define TEST_LONG_MATRIX_H
 
@@ -21,8 +22,9 @@ struct object {
 struct object *matrix_object(struct rng *rng);
 void matrix_object_check(const struct object *o);
 
-// matrix_wait_for returns when a child has ended.  matrix_child begins a child,
-// and matrix_child_end uses its heap and ends it.  Its thread must be attached.
+// matrix_wait_for returns when a child has ended.  A child must call
+// matrix_child first.  matrix_child_end uses the child's heap and ends the
+// child; the calling thread must be attached.
 void matrix_wait_for(int child);
 void matrix_child(void);
 RT_NORETURN void matrix_child_end(void);
@@ -49,7 +51,7 @@ void hosts_step(struct rng *rng, uint32_t n, int *kind);
 // hosts_missed returns what has happened in no cell, or NULL.
 const char *hosts_missed(void);
 
-// hosts_load loads a library, if it is chosen, and unloads it.
+// hosts_load loads a library and unloads it.
 void hosts_load(void);
 
 #endif

@@ -52,7 +52,7 @@ static struct {
 // ---- fibers ----
 
 // A fiber may run on another thread after each switch.  So the function that
-// switches leaves all that needs the thread to functions that it calls.
+// switches leaves all that depends on the thread to functions that it calls.
 static RT_NOINLINE void fiber_step(struct host_fiber *f, struct object **live)
 {
 	struct object **slot = &live[rng_below(&f->rng, FIBER_LIVE)];
@@ -226,7 +226,8 @@ static int begin_kind(struct rng *rng)
 	return kind;
 }
 
-// A stale word of a stack may keep objects of the kind alive.
+// The end of a kind may be refused, because a stale word of a stack may keep
+// objects of the kind alive.
 static void change_kind(struct rng *rng, int *kind)
 {
 	int error;

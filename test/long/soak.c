@@ -1,11 +1,11 @@
 // soak - does a heap stay as it is, however long it is used?
 //
-// It keeps no copy of the heap (shadow.h), because the copy's own memory would
-// change as well, and the process is measured.
+// The test keeps no copy of the heap (shadow.h), because the copy's own memory
+// would change as well, and the process is measured.
 //
 // Threads come and go, allocate sizes that shift from round to round, drop what
 // they hold, send each other objects, read statistics, collect and block.  The
-// process forks.  At the end of a round free memory is released.  Then the same
+// process forks.  At the end of a round free memory is released.  Then as many
 // objects live as after every other round.  The heap is counted again, totals
 // have not fallen, and the memory that the system holds for the process is
 // noted.
@@ -15,9 +15,9 @@
 // scavenger that releases.  It is told to release in one round of three.  In
 // the other two the program waits in a blocking region until the scavenger has
 // released the free memory: in one after a collection that the program asked
-// for, in the other after one that it did not.  If the scavenger does nothing,
-// the test fails there.  A wait does not last the real seconds:
-// fault_advance_clock makes them pass.
+// for, in the other after a periodic one.  If the scavenger does nothing, the
+// test fails there.  A wait does not last the real seconds: fault_advance_clock
+// makes them pass.
 //
 // At the end a line is fitted through the noted values (Theil and Sen: the
 // median of all slopes, so that single rounds do not count).  Its rise over all
@@ -77,7 +77,7 @@ static const uint64_t live_bytes = NWIDE * WIDE * (uint64_t)(LEAF + 8);
 static void **wide[NWIDE]; // a root
 
 struct worker {
-	atomic_ptr box[BOX]; // a root; filled by the one before, emptied here
+	atomic_ptr box[BOX]; // a root; the worker before fills it
 	void *slot[SLOTS];   // a root
 	struct rng rng;
 	unsigned id, round;
@@ -105,9 +105,9 @@ static const uint32_t last_call = (UINT32_C(1) << CREW_BITS) - CYCLES;
 static const uint64_t last_pause_ns = -(uint64_t)1000;
 static atomic_u32 seqs_wrapped;
 
-// begin_class makes frees and allocations of a class begin n objects before
-// they are 2^bits.  It returns the bytes of what was then made and freed,
-// modulo 2^64.
+// begin_class makes the counts of allocations and frees of a class begin n
+// below 2^bits.  It returns the bytes of what was then made and freed, modulo
+// 2^64.
 static uint64_t begin_class(struct heapstats_delta *d, unsigned c,
 			    unsigned bits, uint64_t n)
 {
@@ -118,8 +118,8 @@ static uint64_t begin_class(struct heapstats_delta *d, unsigned c,
 	return first * sizeclass_table[c].size;
 }
 
-// begin_totals makes odd classes come to 2^32, and even ones and large objects
-// to 2^64.
+// begin_totals makes the counts of odd classes come to 2^32, and those of even
+// classes and of large objects to 2^64.
 static void begin_totals(void)
 {
 	struct heapstats_delta *d = heapstats_acquire(NULL);
@@ -152,7 +152,7 @@ static void begin_numbers(void)
 	begin_totals();
 }
 
-// begin_seq is called by each thread that attaches with a new P.
+// Each thread that attaches calls begin_seq, which changes the seq of a new P.
 static void begin_seq(void)
 {
 	atomic_u32 *seq = &proc_self()->stats_seq;
@@ -511,7 +511,7 @@ static void make_totals(struct totals *t)
 	must(rt_metrics_read(t->now, t->n));
 }
 
-// went_on tells whether a metric that never goes down has not.
+// went_on tells whether a metric that must never go down has not gone down.
 static bool went_on(const rt_metric_sample *a, const rt_metric_sample *b)
 {
 	switch (b->result) {
@@ -739,7 +739,7 @@ static void begin(rt_config c)
 }
 
 // await_release waits until the scavenger has released what is free, and until
-// there were so many collections.  The program is idle meanwhile.
+// there were at least cycles collections.  The program is idle meanwhile.
 static void await_release(uint64_t cycles)
 {
 	const struct timespec nap = {0, 1000000};
@@ -808,8 +808,8 @@ static uint64_t true_time(void)
 	return (uint64_t)t.tv_sec;
 }
 
-// use uses a heap for half the time.  Its rounds release in so many ways, by
-// turns.
+// use uses a heap for half the time.  Its rounds release memory in the given
+// ways, by turns.
 static void use(void (*const release[])(void), unsigned ways)
 {
 	uint64_t end = true_time() + env_u64("RT_SOAK_SECONDS", 0) / 2;

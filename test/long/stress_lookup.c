@@ -2,14 +2,14 @@
 // threads that no stop waits for, while the heap is collected under them.
 //
 // A look-up reads the line that the heap's sweepgen calls alloc; a collection
-// flips the lines and clears the old one.  A look that fell in between reported
-// that live objects did not exist.
+// flips the lines and clears the old one.  In an earlier version, a look-up
+// between the two reported that live objects did not exist.
 //
-// Before that, the program does the same with objects of 8 bytes that die.
-// Their spans keep the bits elsewhere, and a look may find the span gone.
+// Before that, threads look up objects of 8 bytes that die.  Their spans keep
+// the bits elsewhere, and a look may find the span gone.
 //
-// There is a heap that sweeps in the stop, and then one that sweeps beside the
-// threads, unless RTDEBUG says otherwise.
+// All this is done in heaps that sweep in the stop, and then in heaps that
+// sweep beside the threads, unless RTDEBUG says otherwise.
 #include <rt/rt.h>
 
 #include <pthread.h>
@@ -71,7 +71,8 @@ static void *look_at_eights(void *arg)
 	return NULL;
 }
 
-// bury makes and drops spans of the 8-byte class under the lookers' eyes.
+// bury makes and drops spans of the 8-byte class while the lookers look at
+// them.
 static void bury(uint64_t cycles)
 {
 	for (uint64_t i = 0; i < cycles; i++) {
@@ -164,8 +165,8 @@ int main(void)
 	cycles /= RT_ARRAY_LEN(sweeps);
 	for (unsigned i = 0; i < RT_ARRAY_LEN(sweeps); i++) {
 		// A bitmap8 is cleared for its next span while a look at the
-		// dead one may read it.  No thread acts on the answer, but it
-		// is a race.
+		// dead one may read it.  No thread acts on the answer, but
+		// ThreadSanitizer would report the race.
 		if (!RT_TSAN && !look_at_the_dying(cycles / 100, sweeps[i]))
 			failed = 1;
 		if (!look_at_the_living(cycles, sweeps[i]))

@@ -152,7 +152,8 @@ static void nap(struct rng *rng)
 	nanosleep(&t, NULL);
 }
 
-// enough tells whether a heap has seen what it is for.
+// enough tells whether a heap has had enough collections and replaced trees,
+// and any help.
 static bool enough(unsigned collections)
 {
 	return collections >= COLLECTIONS && helped() != 0 &&
@@ -186,7 +187,7 @@ static void begin(int markers, uint8_t sweep)
 	c.heap_min = 1 << 20;
 	c.heap_headroom = 1 << 20;
 	c.max_procs = markers;
-	c.cgroup = 0; // it waits for helpers
+	c.cgroup = 0; // the run waits for helpers
 	check(rt_init(&c) == RT_OK, "init", (uint64_t)markers);
 }
 

@@ -313,8 +313,8 @@ static struct {
 	uintptr_t lo, hi;
 } main_stack;
 
-// attach_main needs no memory of malloc, unlike the question for the bounds of
-// a stack.
+// attach_main passes the bounds of the stack, because asking the C library for
+// them may need memory from malloc.
 static void attach_main(unsigned flags)
 {
 	matrix_check(rt_thread_attach_stack((void *)main_stack.lo,
@@ -412,7 +412,8 @@ static void disturb(const pthread_t *mutators)
 
 // ---- a cell ----
 
-// Mutators may be slow to run destructors.
+// A warning of destructors that wait is no failure, because mutators may be
+// slow to run them.
 static void on_report(const char *text, void *arg)
 {
 	(void)arg;
@@ -438,7 +439,7 @@ static void begin(void)
 }
 
 // make_ballast leaves enough objects to make collections long enough for
-// helpers.
+// helpers, and begins what the hosts do.
 static void make_ballast(void)
 {
 	attach_main(RT_THREAD_EXACT);
@@ -544,7 +545,7 @@ static void run_cell(const struct cell *c)
 static bool missing[AXES][CHOICES][AXES][CHOICES];
 
 // pairs_new counts the pairs that a cell would be the first to have.  With
-// taken, no later cell is the first to have these pairs.
+// taken, these pairs are missing no longer.
 static unsigned pairs_new(const struct cell *c, bool taken)
 {
 	unsigned n = 0;
@@ -574,7 +575,7 @@ static unsigned pairs_begin(void)
 	return n;
 }
 
-// best_cell returns the one of several cells that adds most new pairs.
+// best_cell tries random cells, and returns the one that adds most new pairs.
 static struct cell best_cell(struct rng *rng)
 {
 	struct cell best = {0}, c;

@@ -3,17 +3,18 @@
 // Random programs (shadow.h) of one to eight actors are run, each six times:
 // collecting only where the program says so, at every allocation, as the pacer
 // says, and as the pacer says with guards behind objects, with helpers, and
-// without memory to mark.  Every run must pass its checks, and all must end
-// alike.
+// without memory to mark.  Every run must pass its checks, and all six must end
+// with the same hash.
 //
 // A program that fails is made as short as possible and written to a file, and
 // the command that runs it again is printed.  That this works is tested first,
 // on programs with an error in them.
 //
-// stress_shadow FILE runs a written program, and stress_shadow ops FILE an
-// input of that fuzz target; one that fails is made short, too.  RT_SEED
-// replays the random numbers, RT_STRESS_OPS=n changes how many operations the
-// programs have, and RT_STRESS_SECONDS=n makes the program run for that long.
+// stress_shadow FILE runs a written program.  stress_shadow ops FILE runs an
+// input of the fuzz target ops; faults, roots and lookup are other targets.  A
+// program that fails is made short, too.  RT_SEED replays the random numbers,
+// RT_STRESS_OPS=n changes how many operations the programs have, and
+// RT_STRESS_SECONDS=n makes the program run for that long.
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -27,7 +28,7 @@ enum {
 	PROGRAM_OPS = SANITIZED ? 1000 : 8000,
 	SYNC_EVERY = 500,
 	SHORT_OPS = 400, // of a program with an error
-	SHORTEST = 4,	 // of those it is made of, at most
+	SHORTEST = 4,	 // at most so many of them are left
 	MODES = 6,	 // that each program is run in
 	// So many operations contain every sort of operation.  The rarest sort
 	// is one operation in 8000, and only single actors do it.

@@ -8,12 +8,12 @@
 // counters that never fall.
 //
 // The actors of shadow.h wait for each other when the heap is checked.  Here no
-// thread does, so a stop finds threads anywhere.
+// thread waits for others, so a stop finds threads anywhere.
 //
-// RT_SEED replays the random choices (not the interleaving), and an odd one
-// sweeps beside the threads, unless RTDEBUG says otherwise.
-// RT_STRESS_SECONDS lengthens the run, RT_STOPS changes how many stops it
-// makes at least.
+// RT_SEED replays the random choices (not the interleaving).  With an odd seed
+// the heap sweeps beside the threads, unless RTDEBUG says otherwise.
+// RT_STRESS_SECONDS lengthens the run, RT_STOPS changes the least number of
+// stops.
 #include <inttypes.h>
 #include <pthread.h>
 #include <rt/rt.h>
@@ -127,7 +127,8 @@ static uint64_t node_hash(const struct node *n)
 
 	for (uint32_t i = 0; i < n->extra; i++)
 		h = mix(h, n->words[i]);
-	// All of a small object, both ends of a large one.
+	// All words of a small object count, and those at both ends of a large
+	// one.
 	for (uint32_t i = 0; i < n->data_words; i++) {
 		h = mix(h, n->data[i]);
 		if (i == 200 && n->data_words > 500)
@@ -169,7 +170,7 @@ static uint32_t random_words(struct mutator *m)
 		return 1 + (uint32_t)rng_below(&m->rng, 600);
 	if (dice < 999)
 		return 1 + (uint32_t)rng_below(&m->rng, 6000);
-	return 1 + (uint32_t)rng_below(&m->rng, 50000); // cleared blocked
+	return 1 + (uint32_t)rng_below(&m->rng, 50000); // cleared as blocked
 }
 
 static struct node *make_node(struct mutator *m, struct node *next)
@@ -254,8 +255,8 @@ static void use_stack(struct mutator *m)
 	check(rt_stack_free(stack, n) == RT_OK, "stack not freed", n);
 }
 
-// What a mutator does next.  The lists are only on its stack and in its
-// registers.
+// mutate is one step of a mutator.  Only its stack and its registers refer to
+// the lists.
 static void mutate(struct mutator *m)
 {
 	uint64_t i = rng_below(&m->rng, LISTS);
@@ -286,8 +287,8 @@ static void mutate(struct mutator *m)
 	rt_safepoint();
 }
 
-// live_once is the life of one attachment: everything that it owned is garbage
-// afterwards.
+// live_once attaches the thread and does some steps.  All that the mutator
+// owned is garbage afterwards.
 static void live_once(struct mutator *m)
 {
 	check(rt_thread_attach(0) == RT_OK, "attach", 0);
@@ -311,7 +312,7 @@ static void mutator_main(struct rng rng)
 	}
 }
 
-// Some lives end with their threads.
+// Some mutators exit without a detach.
 static void *exit_attached(void *arg)
 {
 	struct mutator m = {.rng = *(struct rng *)arg};
@@ -442,8 +443,8 @@ static void read_history(void)
 	check(sum <= words[2 * n + 2], "sum of the history", sum);
 }
 
-// Live and, rarely, exact readings by a thread that is never attached, by one
-// that reads in a region, or by one that reads outside of regions.
+// reader_main reads live statistics and, rarely, exact ones.  One reader is
+// never attached, one reads in a region, and one reads outside of regions.
 static void reader_main(struct rng rng, bool attach, bool region)
 {
 	rt_memstats last = {0};
@@ -494,8 +495,8 @@ static void verify(void)
 	check(v.errors == 0, v.first, v.errors);
 }
 
-// A stop of the host: exact and live statistics are the same, agree with a
-// walk, a verification and a recount, and stay the same.
+// In a stop of the host, exact and live statistics are the same, agree with a
+// walk, a verification and a recount, and do not change.
 static void look_around(rt_memstats *last)
 {
 	rt_memstats exact, live;
@@ -623,7 +624,7 @@ static uint64_t seconds_since(uint64_t start)
 }
 
 // run_until waits for the time and the stops, however long these take.  It
-// returns false if there are no more stops.
+// returns false if no stop comes for STANDSTILL seconds.
 static bool run_until(uint64_t seconds, uint64_t stops)
 {
 	uint64_t start = nanotime(), last = start, seen = 0;

@@ -2,8 +2,9 @@
 //
 // Models gc/cycle/ask.c, cycle_begin and cycle_end of gc/cycle/cycle.c, collect
 // of gc/host/supply.c, gc/host/slices.c, and gc/cycle/periodic.c.  Another
-// thread stops the world for other reasons.  A stop is a few words here (stw.pml
-// shows the real one): it waits until no thread runs except the stopper.
+// thread stops the world for other reasons.  A stop is a few variables here
+// (stw.pml shows the real one): it waits until no thread runs except the
+// stopper.
 //
 // A collection may leave chunks to sweep.  The next leader sweeps them before
 // its stop, chunk by chunk, and polls in between.  So the lead lasts over polls,
@@ -14,9 +15,10 @@
 //
 // There are three searches in one.  In the first, the background thread sweeps,
 // and leads without an ask, and two hosts ask, one of them twice.  In the
-// second, three hosts ask or exit without that, and one reads exactly, for which
-// it sweeps as well.  In the third, four hosts ask at any time, one of them
-// twice: a chain of wakes needs so many.  There, all is swept in the stops.
+// second, there is no background thread: three hosts ask or exit, and one more
+// reads exactly, for which it sweeps as well.  In the third, four hosts ask at
+// any time, one of them twice: a chain of wakes needs so many.  There, all is
+// swept in the stops.
 //
 // If a host sleeps for ever, or if no host follows a leader, the state has no
 // way out.  Spin reports such a state ("invalid end state").
@@ -35,15 +37,15 @@
 // mutant LEAD_KEPT: a thread that the child of a fork has lost still leads there
 // mutant REST_FIRST: a thread sweeps what is left before it asks
 // mutant UNASKED_BESIDE: the background thread leads though another thread leads
-// mutant UNASKED_WAITS: it waits, as running, for the right to stop the world
-// mutant UNASKED_KEEPS: it gives up, and keeps the lead
-// mutant UNASKED_GIVES_UP: it gives up without looking at the queue
-// mutant UNASKED_TAKES: it takes the queue in its stop
-// mutant UNASKED_DROPS: it ends its lead without looking at the queue
+// mutant UNASKED_WAITS: the background thread awaits the right while it runs
+// mutant UNASKED_KEEPS: the background thread gives up, and keeps the lead
+// mutant UNASKED_GIVES_UP: the background thread gives up and skips the queue
+// mutant UNASKED_TAKES: the background thread takes the queue in its stop
+// mutant UNASKED_DROPS: the background thread ends its lead and skips the queue
 
 #define HOSTS 4
 #define LIBRARY 4 // the background thread, in running only
-#define READER 4  // that of a search without that thread
+#define READER 4  // the reader of the search without that thread
 #define NONE 255
 #define CHUNKS 2
 
@@ -76,7 +78,7 @@ byte halfway; // chunks that threads are in
 
 #define SWEPT (left == 0 && halfway == 0)
 
-// A thread that waits for those in the last chunks sleeps no longer if another
+// A thread that waits for the threads in the last chunks also wakes if another
 // sweep has begun (swept.pml).
 #define AWAITED (SWEPT || left > 0)
 
@@ -122,7 +124,7 @@ inline poll(me)
 	fi
 }
 
-// A chunk is swept without a poll.  Whether the thread got one is in took.
+// A chunk is swept without a poll.  took says whether the thread got one.
 // C: swept_slice, swept_slice_down
 // at: SWEEP_ONE_TAKEN
 inline slice(took)
@@ -482,10 +484,10 @@ inline check_child(c_led)
 	}
 }
 
-// Stops the world once, for a fork, for an exact read, which needs all swept, or
-// for anything else.  A reader that is attached sweeps beside the others first.
-// As long as answered hosts sleep, the stop has something to do: hosts wake each
-// other even in a stop.
+// Stops the world once, for a fork, for an exact read, which needs all swept,
+// or for anything else.  A reader that is attached sweeps beside the others
+// first.  The stop lasts as long as answered hosts sleep.  So hosts must wake
+// each other even in a stop.
 // C: stw_stop, stw_start, visit_enter_swept, swept_all
 // at: SEMA_ACQUIRE
 proctype Stopper(bool reads)

@@ -2,15 +2,16 @@
 //
 // Models runtime/spans/mspan.c, runtime/spans/mcache.c, gc/cycle/refill.c,
 // gc/mark/grey.h, gc/cycle/cycle.c and gc/cycle/sweep.c.  Two hosts allocate
-// from runs.  One ends, and retires its run itself; the other asks for a span
-// to be swept.  The cycle stops both, retires their runs, marks and flips.  It
-// sweeps in the stop, or leaves that for later, as gc/cycle/cycle.c does.  A
-// second sweeper works beside all of them, even in the stop.  So the model
-// shows the rules for sweeping in the stop and for sweeping beside the threads.
+// from runs.  One host ends, and retires its run itself.  The other one asks
+// for a span to be swept.  The cycle stops both, retires their runs, marks and
+// flips.  It sweeps in the stop, or leaves that for later, as gc/cycle/cycle.c
+// does.  A second sweeper works beside all of them, even in the stop.  So the
+// model shows the rules for sweeping in the stop and for sweeping beside the
+// threads.
 //
-// A stop is one word here (stw.pml shows the real one).  A set of partial spans
-// is one bit for each span (lfstack.pml).  Each chunk has one span of two
-// slots.
+// A stop is a few variables here (stw.pml shows the real one).  A set of
+// partial spans is one bit for each span (lfstack.pml).  Each chunk has one
+// span of two slots.
 //
 // Mutants, each of which must be found:
 // mutant REST_KEPT: retiring leaves the rest of a run allocated
@@ -28,7 +29,7 @@
 // mutant SWEPT_EARLY: sweepgen says swept before the old line is clear
 // mutant DIRTY_REUSE: a freed slot is not cleared again
 // mutant PUSH_UNCOUNTED: a retired span is pushed before it is counted
-// mutant PUSH_UNPUBLISHED: a swept span is pushed before its frees are
+// mutant PUSH_UNPUBLISHED: a swept span is pushed before its frees count
 // mutant FREE_UNPUBLISHED: pages are freed before their frees are published
 
 #define HOSTS 2
@@ -266,7 +267,7 @@ inline refill(p, word)
 
 // ---- gc/cycle/sweep.c ----
 
-// claim: true if the span is now ours.
+// claim sets ours to whether the caller has the span now.
 // C: claim
 // at: SWEEP_CLAIM
 inline claim(s, ours)
@@ -324,7 +325,8 @@ inline count_frees(freed)
 	}
 }
 
-// sweep_lines, sweep_span, publish.  freed counts down the unpublished frees.
+// sweep_lines, sweep_span, publish.  freed is the number of frees that are not
+// yet published.
 // C: sweep_lines, sweep_span, publish
 // at: SWEEP_SPAN, SWEEP_SPAN_SWEPT, SWEEP_PUBLISH, SWEEP_PUBLISH_COUNTED
 inline sweep_span(s, freed)
@@ -426,8 +428,8 @@ inline sweep_ensure(s, ours)
 	assert(sweepgen[s] == gen && LINE(MARK_LINE(gen), s) == 0)
 }
 
-// sweep_all sweeps, then waits until sweep_done.  It may do only the latter,
-// while the other sweeper works.
+// sweep_all sweeps, then waits until sweep_done.  It may also only wait, while
+// the other sweeper works.
 // C: sweep_all, sweep_done
 // at: SWEEP_ALL_WAIT, SWEEP_DONE
 inline sweep_all(s, ours, took)
@@ -531,7 +533,8 @@ inline check_heap(s)
 	assert(counted == COUNT(object[0]) + COUNT(object[1]))
 }
 
-// grey_word of every slot: each root is some word; the other words are stale.
+// grey_word for every slot.  If a slot is a root, a word points to it.  To any
+// other slot a stale word may point.
 // C: grey_word
 // in: Cycle
 inline mark(s, slot)

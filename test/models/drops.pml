@@ -8,8 +8,9 @@
 // - a thread that is not attached, and looks an object up.
 //
 // Two spans have two slots and one.  A collection is one step: its stop waits
-// until the runner is in a destructor or polls.  In it the host loses any
-// references.  What objects reach is left out, and so are frees by hand.
+// until the runner is in a destructor or polls.  In that step the host may
+// first clear any of its references.  References between objects are left out,
+// and so are frees by hand.
 //
 // After a fork the model goes on as the child: the runner is lost, and begins
 // again as another thread.
@@ -25,7 +26,7 @@
 // mutant MIXED_NOT: what a batch has dropped does not stay with its rest
 // mutant CONDEMNED_NOT: the end of a batch frees what was picked alive
 // mutant CLEAR_FIRST: an object that changes its turn loses the old one first
-// mutant MOVES_LAST: such an object counts as moved after it lost the old one
+// mutant MOVES_LAST: a change of turn is counted after the old turn is lost
 // mutant MOVES_NOT_READ: a look-up does not see that objects moved
 // mutant MOVES_LATE: a look-up reads a turn before it reads the moves
 // mutant FORK_KEPT: a lost thread still runs destructors
@@ -106,7 +107,7 @@ inline check(i)
 	i = 0
 }
 
-// A slot may become free.
+// What must hold when a slot becomes free.
 // C: none
 inline check_free(slot, k)
 {
@@ -116,7 +117,7 @@ inline check_free(slot, k)
 	do
 	:: k == OBJECTS -> break
 	:: else ->
-		// What died with its object was dropped.
+		// All that died with the object of the slot was dropped.
 		assert(cohort[slot] == 0 || cohort[k] != cohort[slot] || returned[k]);
 		k++
 	od;
@@ -167,7 +168,8 @@ inline poll()
 	fi
 }
 
-// Only the first object is looked up; nothing sees the steps of others.
+// Only object 0 is looked up.  No thread sees the steps of the other objects,
+// so these are in one step.
 // C: free_batch, drops_end, sweep_free_dropped, end_span, drops_requeue
 // at: SWEEP_PUBLISH, FREE_BATCH, PROC_STOPPED
 inline end_batch(s, i)
@@ -257,7 +259,7 @@ inline begin_drop(o)
 	dropped[o] = true
 }
 
-// Any, as spans are queued in any order.
+// It takes any object, because spans are queued in any order.
 // C: take_span
 // in: run_finalizers
 inline next_left(o)
@@ -542,7 +544,8 @@ end:	do
 			runner = false;
 #endif
 			check(i);
-			// A destructor that was lost does not go on.
+			// A lost destructor does not continue, so it counts as
+			// returned.
 			returned[0] = dropped[0];
 			returned[1] = dropped[1];
 			returned[2] = dropped[2]

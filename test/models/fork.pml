@@ -10,13 +10,13 @@
 // - the thread that forks.
 //
 // The child has one thread, and so no steps to interleave.  All that it does is
-// one step, on copies.  In that step everything that it would wait for must be
-// there.  Then the parent continues.
+// one step, on copies.  In that step nothing may be left that it would have to
+// wait for.  Then the parent continues.
 //
-// The value of a lock is the thread that holds it.  A stop is one word here
-// (stw.pml shows the real one).  Of marking and sweeping the model has only the
-// steps of a helper that comes too late to find anything (marking.pml and
-// bits.pml show the rest).
+// The value of a lock is the thread that holds it.  A stop is a few variables
+// here (stw.pml shows the real one).  Of marking and sweeping the model has
+// only the steps of a helper that comes too late to find anything (marking.pml
+// and bits.pml show the rest).
 //
 // Mutants, each of which must be found:
 // mutant UNSTOPPED: a fork does not stop the world
@@ -30,8 +30,8 @@
 // mutant SEMA_KEPT: tickets of lost threads stay
 // mutant MAKING_KEPT: a lost thread still counts as making helpers
 // mutant RECORDS_KEPT: a lost helper keeps its record
-// mutant CREW_KEPT: a lost helper still hears calls
-// mutant ACTIVE_KEPT: a lost helper still looks for chunks
+// mutant CREW_KEPT: a lost helper still counts as one that hears calls
+// mutant ACTIVE_KEPT: a lost helper still counts as looking for chunks
 // mutant PROCS_KEPT: lost threads keep their Ps
 // mutant CACHES_KEPT: the spans that lost threads cached are not retired
 // mutant LEAD_KEPT: a lost thread still leads a collection
@@ -70,7 +70,7 @@ bool led; // asks.led: the stopper leads
 // struct workers, struct worker, crew, sweep.active.
 bool making, runs;
 byte running, crew, sweepers;
-byte call;	    // 0, or a late call; QUIT
+byte call;	    // 0, LATE or QUIT
 bool quit;	    // the helper must end
 bool thread, begun; // of the helper
 #define LATE 1
@@ -299,7 +299,7 @@ end_serving:
 proctype Reader()
 {
 	read_and_set(READER);
-	// It counts without a P.
+	// The reader counts without a P.
 	take(stats, READER);
 	stats = 0;
 	if
@@ -386,7 +386,7 @@ inline check_thrower(c_thrower)
 // in: locks_release
 inline check_child(c_next, c_making, c_runs, c_crew, c_active, c_others, c_led)
 {
-	// The child takes each of them after locks_release.
+	// The child takes each of these locks after locks_release.
 	assert(MINE(procs) && MINE(work) && MINE(reader) && MINE(stats) &&
 	       MINE(handlers));
 	// No thread was in the middle of what a stop excludes.

@@ -1,12 +1,12 @@
 // freelist.pml - slots that are freed by hand, beside the owner of their span.
 //
 // Models runtime/spans/freelist.c and what runtime/spans/mcache.c does with it.
-// One span, cached by thread 0, which changes the allocword by plain stores.
-// Both threads free any object; each lists what it frees, and allocates from its
-// list first.  Only thread 0 takes new slots.  A list becomes full at any length,
-// and is then shared; a thread without a list takes some of the shared one.  A
-// stop flushes both caches: all allocations are published, and all lists are
-// shared, then the shared list is freed.
+// There is one span.  Thread 0 has cached it, and changes the allocword by
+// plain stores.  Both threads free any object; each lists what it frees, and
+// allocates from its list first.  Only thread 0 takes new slots.  A list
+// becomes full at any length, and is then shared; a thread without a list takes
+// some of the shared one.  A stop flushes both caches: all allocations are
+// published, and all lists are shared, then the shared list is freed.
 //
 // Thread 0 also forks in the stop.  The child has no thread 1.  What it does
 // then is one step (fork.pml), on copies: it flushes the cache of thread 1, and

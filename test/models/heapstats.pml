@@ -116,7 +116,7 @@ inline count_with(p, slot)
 #endif
 }
 
-// The same by a thread without a P.
+// heapstats_acquire, heapstats_add, heapstats_release of a thread without a P.
 // C: heapstats_acquire, heapstats_release
 // at: MUTEX_LOCK, MUTEX_SLEEP
 inline count_without(slot)
@@ -157,7 +157,7 @@ inline enlist(p)
 #endif
 }
 
-// There are two Ps, so only the other one can be before this one.
+// There are two Ps, so if this P is not the first, the other one links to it.
 // C: proc_detach, proc_delist
 // at: PROC_DETACH
 inline delist(p)

@@ -11,10 +11,10 @@
 //
 // All mark bits are in one markword.  A stack, and a range, is a set of
 // objects; the highest is the newest.  What happens under work.lock is one
-// step, because no other marker looks at it meanwhile.  A note is a bit;
-// clearing it, sleeping on it and waking are those of the C code.  Any marker
-// that waits may be given work, whereas the C code chooses the newest.  A sleep
-// without an end is a state without a way out, which spin reports.
+// step, because no other marker looks at it meanwhile.  A note is a bit, which
+// is cleared, slept on and woken as in the C code.  Any marker that waits may
+// be given work, whereas the C code chooses the newest.  A sleep without an end
+// is a state without a way out, which spin reports.
 //
 // Mutants, each of which must be found:
 // mutant KEPT_WAITING: a marker waits before it has published its marks
@@ -22,18 +22,18 @@
 // mutant KEPT_PLAIN: marks are published by a plain store
 // mutant PLAIN_ALWAYS: mark bits are stored by a marker that is not alone
 // mutant ALONE_BUSY: a marker with nothing to give is alone, even beside others
-// mutant TAKE_ALONE: others take while one is alone
+// mutant TAKE_ALONE: a marker takes work while another one is alone
 // mutant GIVE_ALONE: a marker that gives words goes on with plain stores
 // mutant JOBS_ALONE: a marker that gives a job goes on with plain stores
 // mutant GIVE_TWICE: a marker that is given work stays on the list
 // mutant BUSY_LATE: a marker that is given work is busy when it wakes up
 // mutant WAKE_EARLY: a marker is woken before it has its words
 // mutant NOTE_LATE: a marker clears its note when others can find it
-// mutant OVER_LEFT: over does not look at what is left
-// mutant OVER_BUSY: over does not look at which marker is busy
+// mutant OVER_LEFT: marking ends without a look at what is left
+// mutant OVER_BUSY: marking ends without a look at which marker is busy
 // mutant OVER_SILENT: the opener is not told that nothing is left
 // mutant CLOSE_SILENT: no marker learns that marking was closed
-// mutant CLOSE_CHAIN: a marker that learns it does not wake the next
+// mutant CLOSE_CHAIN: a marker that learns of the close wakes no other
 // mutant CLOSE_OPEN: closing leaves the marking open
 // mutant LATE_TAKES: a marker takes from a marking that it has not joined
 // mutant JOIN_TWICE: a helper leaves when nothing is left, and joins again
@@ -41,7 +41,7 @@
 // mutant OFFER_IDLE: a marker that offers is not busy
 // mutant OFFER_SILENT: an opener that waits is not told of an offer
 // mutant OFFER_LEFT: the opener waits without a look at the offers
-// mutant OFFER_ALONE: a marker that was alone offers, and goes on plainly
+// mutant OFFER_ALONE: a marker offers, and goes on with plain stores
 // mutant TAKEN_SILENT: a marker is not told that its offer was taken
 // mutant SERIAL_KEPT: the mark of a serial object is kept back
 
@@ -90,7 +90,7 @@ bool w_alone[MARKERS];
 bool w_busy[MARKERS];
 byte w_marking[MARKERS];
 byte got[MARKERS];
-byte next_over[MARKERS]; // waits, when marking was closed; 1 + marker
+byte next_over[MARKERS]; // 1 + the marker to wake after a close
 bool woken[MARKERS];	 // note
 
 byte mark; // the markword
@@ -425,7 +425,7 @@ inline claim(me, x)
 	fi
 }
 
-// grey_set, by a plain store or one that no other marker's step divides.
+// grey_set, by a plain store, or by a store in one step with the load.
 // C: grey_set, grey_set_once
 // at: GREY_SET
 inline set(me, x, old)
@@ -595,7 +595,7 @@ inline finish(me, to, x, old)
 	   (stack[me] != 0 || LEFT || !w_alone[me]) ->
 		work_share(me, to)
 	:: me == OPENER && offers != 0 -> take_offers(x)
-	:: passed[me] != 0 -> offer(me, to) // also when the list is full
+	:: passed[me] != 0 -> offer(me, to) // or sooner, when the list is full
 	:: stack[me] == 0 && kept[me] != 0 -> publish(me, old)
 #ifdef KEPT_WAITING
 	:: stack[me] == 0 && passed[me] == 0 ->

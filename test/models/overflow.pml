@@ -1,11 +1,11 @@
 // overflow.pml - pages that must be scanned again, while others mark.
 //
 // Models gc/mark/overflow.c, scan_overflow, and the rounds of finish_overflow
-// in gc/mark/mark.c.  Markers take objects from one set; marking.pml has how
+// in gc/mark/mark.c.  Markers take objects from one set; marking.pml shows how
 // they share them.  There may be no room for what an object refers to; then the
 // page of the object is noted.  Any marker may lower the flag and take bits at
-// any time, where the C code does so only in rounds.  One object may be scanned
-// again only by the opener, when no other marker is busy.
+// any time, whereas a marker of the C code does this only in rounds.  One
+// object may be scanned again only by the opener, when no other marker is busy.
 //
 // A mark may be kept back by its marker; a scan of a page does not see it.
 //

@@ -11,8 +11,9 @@
 // while the system prepares memory, and then asks once more.  The free pages at
 // the heap's end are used; the heap grows by the rest.
 //
-// A stop waits for all four threads.  They poll between two steps, and not
-// while they wait for a turn.  The stopper finds all pages that no thread uses.
+// A stop waits for all four threads.  They poll between two steps, but not
+// while they wait for a turn.  In a stop, exactly the pages that a thread owns
+// look allocated.
 //
 // The heap lock is one bit, and the semaphore is two tickets
 // (runtime/os/lock.c).
@@ -218,8 +219,8 @@ inline take(got, ticket)
 #ifndef UNASKED
 	await(got, ticket);
 #endif
-	// The thread has no memory, or a heap that grows, only if the pages are
-	// in use.
+	// The thread goes without memory, or lets the heap grow, only if the
+	// pages are in use.
 	assert(got || owned != 0);
 	grow(got, ticket);
 	assert(got || owned != 0);
@@ -260,7 +261,7 @@ proctype Taker()
 	running--
 }
 
-// A stop, in which the stopper takes pages and frees them.
+// A stop.  The stopper could take each page that no thread owns.
 // C: stw_stop, mheap_alloc_manual
 // at: PROC_STOP_ALL_ASKED
 proctype Stopper()

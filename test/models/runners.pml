@@ -1,13 +1,13 @@
 // runners.pml - one thread at a time runs destructors.
 //
 // Models drops_acquire, drops_release and drops_fork_child of gc/mark/drops.c.
-// drops.pml has a single thread that runs them.  Here two threads want to run
-// them, each several times.  A stop, and so a fork, comes only while a thread
-// is in a destructor or runs none.  After the fork the model goes on as the
-// child, in which lost threads begin again as others.
+// drops.pml has a single thread that runs destructors.  Here two threads want
+// to run them, each several times.  A stop, and so a fork, comes only while
+// each of the two is in a destructor or runs none.  After the fork the model
+// goes on as the child, in which lost threads begin again as others.
 //
 // Mutants, each of which must be found:
-// mutant RUN_BOTH: a thread that found the right free takes it unseen
+// mutant RUN_BOTH: a thread finds the right free, and takes it in a later step
 // mutant RIGHT_KEPT: a thread that a fork has lost still has the right
 // mutant RIGHT_LOST: a fork takes the right of the thread that forks
 

@@ -3,8 +3,8 @@
 // Models gc/mark/stacks.c and what gc/mark/mark.c does with it.  Two threads
 // switch between four stacks, of which two belong to objects that two markers
 // trace.  A stop may come between any two steps of a switch, as if threads were
-// stopped by signals.  What a scan must find are the words up to where the
-// stack is in use.
+// stopped by signals.  A scan must find the words of a stack up to where it is
+// in use.
 //
 // Mutants, each of which must be found:
 // mutant NO_LOOK: a stack that runs is taken for one that does not
@@ -37,8 +37,8 @@ byte scans[STACKS];   // ghost: how often
 byte found[STACKS];   // ghost: the words of the last scan
 byte markers;	      // that have ended
 
-// What a thread of the host does.  It uses what it runs on, and switches to a
-// stack that no thread runs on.
+// What a thread of the host does.  It uses the stack that it runs on, and
+// switches to one that no thread runs on.
 // C: none
 proctype thread(byte me)
 {
@@ -47,7 +47,7 @@ proctype thread(byte me)
 	do
 	:: atomic { !stop && n > 0 ->
 		n--;
-		// The other stack of those that it may run on.
+		// Any stack that no thread has taken.
 		if
 		:: !taken[0] -> to = 0
 		:: !taken[1] -> to = 1
@@ -120,7 +120,7 @@ inline tell(k, old)
 	old = 0
 }
 
-// Both objects are reached by both markers, which come in any order.
+// Each of the two markers reaches both objects.  The markers run in any order.
 // C: trace_object
 // in: tell
 proctype marker(byte first)

@@ -123,7 +123,7 @@ inline gate_pass_on(seen)
 	}
 }
 
-// gate_wait(seen) may spin long enough, or sleep.
+// In gate_wait, a thread sees the gate open while it spins, or sleeps.
 // C: gate_wait, gate_spin, gate_sleep
 // at: GATE_WAIT, GATE_WAIT_IN_VAIN, GATE_SLEEP
 inline gate_wait(tid, seen)
@@ -228,7 +228,7 @@ inline proc_block(p)
 #define CLAIMED(p) (claimed == p)
 #endif
 
-// proc_unblock: becomes RUNNING only by finding STOP and CLAIMED clear.
+// proc_unblock: the P becomes RUNNING only if STOP and CLAIMED are clear.
 // C: proc_unblock, await_claim
 // at: PROC_UNBLOCK, PROC_UNBLOCK_STOP
 inline proc_unblock(tid, p, seen)
@@ -264,8 +264,8 @@ inline proc_unblock(tid, p, seen)
 	od
 }
 
-// A thread that runs, with P p, claims another and uses what that P's thread
-// owns.
+// A thread that runs, with P p, claims another P and uses what the thread of
+// that P owns.
 // C: proc_claim, proc_release
 // at: PROC_CLAIM
 inline claim(p, q)
@@ -442,16 +442,16 @@ inline proc_start_all(self, p, t, waiters)
 #else
 	if
 	:: gate_spinner == closed -> // leaves it to that thread
-		gate_spinner = 0 // no gate to come is this one: fewer states
+		gate_spinner = 0 // no later gate equals it; this saves states
 	:: else -> atomic { gate_wake() }
 	fi;
 #endif
 	closed = 0
 }
 
-// sema_try_acquire, else sema_acquire as blocked; runtime/world/stw.c:
-// worldsema_acquire.  A thread that sleeps for a ticket uses another word and
-// kernel queue.  Its handshake is like the gate's.
+// stw_acquire: sema_try_acquire, else sema_acquire as blocked.  A thread that
+// sleeps for a ticket uses another word and kernel queue.  Its handshake is
+// like the gate's.
 // C: stw_acquire, sema_try_acquire, sema_acquire
 // at: SEMA_TRY_ACQUIRE, SEMA_ACQUIRE
 inline worldsema_acquire(self, ticket)
@@ -660,7 +660,8 @@ leave:
 	}
 }
 
-// It is attached all the time.  It stops the world, and detaches like a host.
+// This thread is attached all the time.  It stops the world, and then stays in
+// a region for good.
 // C: stw_stop, stw_start
 // in: stop_and_start
 proctype StopperWithP()

@@ -9,18 +9,20 @@
 // - A host allocates, perhaps in a no-GC stretch, or needs all swept.
 // - A visitor stops the world twice, and may need all swept.
 // - A helper of the stops may exist.  No stop waits for it: it may see chunks
-//   in one stop, and look for one at any time after that.
+//   in one stop, and try to take one at any time after that.
 //
-// There is no background thread: it takes the steps of slices_rest as a host
-// does.  So the model also holds where that thread was refused.
+// There is no background thread: it would take the steps of slices_rest, as a
+// host does.  So what the model shows also holds where the system refuses that
+// thread.
 //
-// A stop is a few words here (stw.pml shows the real one): it waits until no
-// thread runs.  One thread leads at a time (ask.pml).  bits.pml shows what
+// A stop is a few variables here (stw.pml shows the real one): it waits until
+// no thread runs.  One thread leads at a time (ask.pml).  bits.pml shows what
 // sweeping a chunk does.
 //
-// A thread that sleeps in swept_await is only woken, except where no other
-// thread has to come and wake it (TIMEOUT).  A lost wake is a state without a
-// way out, which spin reports ("invalid end state").
+// A thread that sleeps in swept_await wakes only if another thread wakes it.
+// It wakes by itself only where no other thread has to do that (TIMEOUT).  A
+// lost wake is a state without a way out, which spin reports ("invalid end
+// state").
 //
 // Mutants, each of which must be found:
 // mutant HELPER_BESIDE: a late helper takes a chunk beside the threads
@@ -32,7 +34,7 @@
 // mutant END_ASKS_ACTIVE: the end in a stop asks whether a sweeper is active
 // mutant SLEEP_UNCOUNTED: a thread sleeps without counting as a sleeper
 // mutant WAKE_FIRST: the end looks for sleepers before the sweep is over
-// mutant OVER_STALE: a thread without memory looks whether all is swept, polls
+// mutant OVER_STALE: a thread looks whether all is swept, and then polls
 // mutant ADVICE_DROPPED: a collection has advised, then takes the advice
 // mutant ADVISES_LAST: a thread has swept the rest, then advises
 // mutant CHOICE_EARLY: huge pages are chosen before the buffers are freed
@@ -86,9 +88,10 @@ bool calling;	   // a thread is in crew_call
 
 #define ALL_SWEPT (state == OVER && swept == CHUNKS && half == 0 && raised)
 
-// No thread has to end a sweep while none is active in it.  The thread that
-// would end it may be the one that sleeps (swept_end).  Or chunks are left: the
-// sweep has begun after the thread decided to wait for the one before.
+// While no thread is active in a sweep, no thread has to end it.  The thread
+// that would end it may be the sleeper itself (swept_end).  Or chunks are left,
+// because this sweep has begun after the sleeper decided to wait for the one
+// before.
 #define TIMEOUT (state == BESIDE && sweepers == 0)
 
 // C: proc_block
@@ -115,7 +118,7 @@ inline poll(me)
 	fi
 }
 
-// The stopper does not run either.
+// The stopper itself does not count as running either.
 // C: stw_acquire, stw_stop
 // at: SEMA_ACQUIRE
 inline stop()
@@ -123,13 +126,13 @@ inline stop()
 	atomic { !sema -> sema = true; stopping = true }
 	atomic {
 		!running[COLLECTOR] && !running[HOST];
-		// Whatever stop it is, no chunk is half swept, and no thread is
-		// in the middle of the end.
+		// In every stop, no chunk is half swept, and no thread is just
+		// ending the sweep.
 		assert(half == 0 && state != ENDING)
 	}
 }
 
-// Only one thread may be in it.
+// Only one thread at a time may be in crew_call.
 // C: crew_call
 // at: CREW_CALL
 inline crew_call()
@@ -287,9 +290,9 @@ inline slices_await(me, nogc, seen)
 	fi
 }
 
-// Both are one step here, and two in Collector.  Huge pages that are chosen
-// between the two are provided, and their advice is taken in vain.  A thread
-// that advises is blocked meanwhile, so a stop may come.
+// To take advice and to advise is one step here, and two in Collector.  Huge
+// pages that are chosen between the two are provided, and their advice is taken
+// in vain.  A thread that advises is blocked meanwhile, so a stop may come.
 // C: swept_take_advice, worker_advise
 // at: WORKER_ADVISE
 inline take_advice(me)
@@ -430,8 +433,8 @@ proctype Collector(byte me)
 	}
 }
 
-// The thread gets memory at any time, or gives up when its last try has come
-// after all was swept.
+// The thread gets memory at any time.  It gives up only if all was swept before
+// its last try.
 // C: supply_object, take_swept, sweep_some
 // at: TAKE_SWEPT
 inline take_swept(me, nogc, took, last, seen)

@@ -95,7 +95,8 @@ lost_here:	mine = false
 	od
 }
 
-// When all have ended, what was found was told, and a new word can be given.
+// When all have ended, the host was told of each thread that a stop noted, and
+// can be told of another one.
 // C: none
 active proctype Judge()
 {

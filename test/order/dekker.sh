@@ -5,18 +5,19 @@
 #
 # The functions of the pairs are those that doc/memory-order.md names.  Each is
 # compiled for aarch64 and disassembled.  After every atomic write there must be
-# a "dmb ish" before the next load outside the stack, call, or return.  A write
-# is a store with release, an exclusive store, an instruction of LSE, or a call
-# of gcc's out-of-line forms.  x86-64 needs none of this, and the emulator of
-# a weak machine on a strong one shows nothing; so the code itself is read.
+# a "dmb ish" before the next load outside the stack, call, or return.  An
+# atomic write is a store with release, an exclusive store, an instruction of
+# LSE, or a call of gcc's out-of-line forms.  No run on x86-64 shows a missing
+# barrier: this machine needs none, and an emulator of aarch64 on it reorders
+# nothing.  So the test reads the code.
 #
 # In the functions that publish and follow, the writes with release and the
 # reads with acquire are counted.  ThreadSanitizer notices missing ones only
 # where they order words that are not atomic themselves.
 #
-# The same is done with an atomic.h without barriers, and with one that has
-# neither release nor acquire.  Then every function must fail, or this test
-# finds nothing.
+# The first check is repeated with an atomic.h without barriers, the second with
+# one that has neither release nor acquire.  Then every function must fail, or
+# this test finds nothing.
 #
 # Skipped (77) without a compiler for aarch64.
 #
@@ -87,7 +88,7 @@ gc/cycle/scavenger scavenger_dismiss 1
 gc/host/lifetime lifetime_begin 1
 gc/host/lifetime close_heap 1
 '
-# The same for reads with acquire.
+# Source, function, and the least number of its reads with acquire.
 followers='
 runtime/world/heapstats wait_even 1
 runtime/world/pausering read_once 2
@@ -210,7 +211,8 @@ without_barriers() {
 	sed 's/AO_nop_full()/((void)0)/' "$srcdir/runtime/base/atomic.h" >"$shadow"
 }
 
-# without_order DIR: makes one in which nothing is a release or an acquire.
+# without_order DIR: makes an atomic.h in which nothing is a release or an
+# acquire.
 without_order() {
 	shadow=$1/include/runtime/base/atomic.h
 	mkdir -p "$(dirname "$shadow")"
@@ -239,7 +241,8 @@ ordered() {
 		END { print n + 0 }' "$3"
 }
 
-# every_order WANTED DIR WHAT: WANTED is 0 if each access must have its order.
+# every_order WANTED DIR WHAT: WANTED is 0 if every function must have its
+# accesses in order, 1 if every function must lack some.
 every_order() {
 	for kind in release acquire; do
 		list=$publishers
@@ -256,7 +259,8 @@ every_order() {
 	done
 }
 
-# every_function WANTED DIR WHAT: WANTED is 0 where barriers must be there.
+# every_function WANTED DIR WHAT: WANTED is what barriers must return for every
+# function: 0 if no barrier may be missing, 1 if one must be.
 every_function() {
 	echo "$writers" | awk NF >"$dir/list"
 	while read -r source function; do

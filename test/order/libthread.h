@@ -1,5 +1,5 @@
-// libthread.h - the background thread (gc/cycle/scavenger.h) as the tests of
-// its protocols meet it: what makes it come, and what it does.
+// libthread.h - what the tests of the background thread (gc/cycle/scavenger.h)
+// share: how they make the thread begin, and see what it does.
 #ifndef TEST_ORDER_LIBTHREAD_H
 #define TEST_ORDER_LIBTHREAD_H
 
@@ -39,7 +39,7 @@ static inline bool make_garbage(void)
 	return ok && rt_gc() == RT_OK;
 }
 
-// all_released tells whether less than a MiB of free pages is not released.
+// all_released tells whether all free pages but less than a MiB are released.
 static inline bool all_released(void)
 {
 	rt_memstats m;
@@ -54,8 +54,8 @@ static inline void await_released(void)
 	await_that(all_released, "nothing was released");
 }
 
-// it_sleeps tells whether the thread sleeps until it is called, or until a time
-// that it has set.
+// it_sleeps tells whether the background thread sleeps until it is called, or
+// until a time that it has set.
 static inline bool it_sleeps(void)
 {
 	const uint32_t slept = 2; // NOTE_SLEPT of runtime/os/lock.c
@@ -63,9 +63,9 @@ static inline bool it_sleeps(void)
 	return atomic_u32_load_acquire(&scavenger.call.woken) == slept;
 }
 
-// works_alone tells, in the child of a fork, whether the heap works without the
-// background thread.  use makes a new one.  The sanitizers can make no thread
-// in a child.
+// In the child of a fork, works_alone tells whether the heap works without the
+// background thread, and then with a new one, which use makes.  It does not
+// call use under a sanitizer, which can make no thread in a child.
 static inline bool works_alone(bool (*use)(void))
 {
 	return !runs() && rt_thread_attach(RT_THREAD_EXACT) == RT_OK &&

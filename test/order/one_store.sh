@@ -3,10 +3,10 @@
 # C++, as gcc and as clang compile it.
 #
 # The test reads the code of a function that does nothing more, from its
-# beginning to its first return.  That code has one branch to the slow path,
-# which lies behind, one store to memory, no call, nothing that orders memory,
-# and at most ten instructions.  Only for x86-64, where an instruction shows all
-# of this.
+# beginning to its first return.  That code has at most ten instructions.  Among
+# them are one branch to the slow path, which lies behind the return, and one
+# store to memory, but no call and nothing that orders memory.  The test runs
+# only on x86-64, where each instruction shows what it does.
 #
 # usage: [srcdir=DIR] [CC=...] [CXX=...] test/order/one_store.sh
 set -u
@@ -45,8 +45,8 @@ count() {
 	grep -Ec "$1" "$dir/path"
 }
 
-# check NAME COMPILER...: hardening is not asked for, so marks of branch targets
-# are not counted.
+# check NAME COMPILER...: requires the above of the code.  Hardening is off,
+# because its marks of branch targets would count as instructions.
 check() {
 	name=$1
 	shift
@@ -67,8 +67,8 @@ check() {
 	verdict $status "$name: one branch and one store"
 }
 
-# The compiler of the library, with its way to find thread-local words, and
-# another one if there is one.
+# The compilers of the library, with the options that say how thread-local words
+# are found; then gcc and clang, as far as they are installed.
 compilers() {
 	# shellcheck disable=SC2086 # they may have arguments
 	check "${CC:-cc}" ${CC:-cc} "$dir/store.c"

@@ -2,10 +2,10 @@
 # read_prefetch.sh - the marker prefetches to read, never to write.
 #
 # A prefetch to write would move the line of a hot object's mark from processor
-# to processor at every reference.  The difference shows only where the compiler
-# may use the instruction for it, so the marker is compiled with -mprfchw, and
-# its code is read.  A file that does prefetch to write shows that the
-# instruction would be found.  Only for x86-64.
+# to processor at every reference.  Only with -mprfchw may the compiler use
+# another instruction for a prefetch to write.  So the marker is compiled with
+# this option, and its code is read.  A function that prefetches to write shows
+# that the test would find the instruction.  The test runs only on x86-64.
 #
 # usage: [srcdir=DIR] [CC=...] [ATOMIC_OPS_CFLAGS=...] test/order/read_prefetch.sh
 set -u

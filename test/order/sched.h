@@ -2,8 +2,8 @@
 //
 // For programs that link test/libhooked.a.  A test holds one thread between two
 // steps of a protocol, makes another take its own steps, and then releases the
-// first.  If a thread has to wait, the test awaits it at the point where it
-// waits, so no test here passes because some time is over.
+// first.  If a thread must wait, the test waits until the thread has come to
+// the point where it waits, so no test here passes because time has passed.
 #ifndef TEST_ORDER_SCHED_H
 #define TEST_ORDER_SCHED_H
 
@@ -18,10 +18,10 @@
 // all tests.
 extern atomic_u32 *sched_reached;
 
-// A thread that does one thing; static or initialised.  If it stays, it ends in
-// hand_end and not before.  A thread that ends may hold locks of the address
-// sanitizer, for which a child of fork waits for ever.  So a thread that would
-// otherwise end while another forks must stay.
+// A thread that calls one function.  A hand must be static or initialised.  If
+// stays is set, its thread ends in hand_end and not before.  A thread that ends
+// may hold locks of the address sanitizer, for which the child of a fork would
+// wait for ever.  So a thread that might end while another forks must stay.
 struct hand {
 	pthread_t thread;
 	atomic_u32 tid; // the system's number, once it has begun
@@ -83,15 +83,16 @@ static inline void hold_at(enum schedpoint at, struct hand *h, void (*fn)(void))
 	await_held(at);
 }
 
-// pass_at starts a hand and returns when it has come to a point, where it does
-// not stay.
+// pass_at starts a hand and returns when it has come to a point.  The hand then
+// continues.
 static inline void pass_at(enum schedpoint at, struct hand *h, void (*fn)(void))
 {
 	hold_at(at, h, fn);
 	schedpoint_release(at);
 }
 
-// move_on makes the thread at one point continue to the next.
+// move_on releases the thread that is held at one point, and returns when a
+// thread is held at the other.
 static inline void move_on(enum schedpoint from, enum schedpoint to)
 {
 	schedpoint_hold(to);

@@ -98,8 +98,8 @@ TEST(a_stop_does_not_wait_for_a_thread_that_advises, .n = RT_ARRAY_LEN(advises))
 	must(rt_fini());
 }
 
-// sweep_rest needs all swept when it goes on, as the functions that run
-// destructors do.
+// sweep_rest is for a hand.  As in the functions that run destructors, all must
+// be swept when slices_rest returns.
 static void sweep_rest(void)
 {
 	keep();
@@ -118,8 +118,9 @@ static void collect_beside(void)
 	host_detach();
 }
 
-// swept ADVISES_LAST: another thread collects while one that has swept the rest
-// advises.
+// swept ADVISES_LAST: a thread has swept the rest and advises, and meanwhile
+// another thread collects.  The first thread then sweeps what that collection
+// has left.
 TEST(what_is_swept_before_advice_may_not_be_all)
 {
 	rt_config c = heap_config(HEAP_QUIET);

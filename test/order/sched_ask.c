@@ -185,8 +185,8 @@ static void read_record(void)
 	atomic_u32_store_release(&has_read, 1);
 }
 
-// An exact read does not find a collection without its record either, which is
-// published last.
+// The record of a collection is published last.  An exact read waits for that
+// as well, so every collection that it counts has a record.
 TEST(an_exact_read_finds_the_record_of_each_collection)
 {
 	hold_at(SCHED_CYCLERECORD_PUBLISH, &first, collect);
@@ -214,9 +214,9 @@ static void fill_but_sixteen_pages(void)
 	ck_assert_uint_eq(collections(), 0);
 }
 
-// give starts a hand that uses up what the heap has left.  It returns when the
-// leader has taken for it what a collection provided.  The hand is held before
-// it has that.
+// give starts a hand that calls fn, which uses up the memory that the heap has
+// left.  give returns when a collection has provided memory, and the leader has
+// taken some of it for the hand.  The hand is held before it runs again.
 static void give(void (*fn)(void))
 {
 	fill_but_sixteen_pages();
@@ -237,7 +237,8 @@ static void end_given(void)
 	host_unblock();
 }
 
-// The hands below stop when a collection has provided something.
+// The functions below are for that hand.  They allocate until a collection has
+// provided the memory for the last allocation.
 
 static void make(void)
 {
@@ -251,8 +252,8 @@ static void make(void)
 	host_detach();
 }
 
-// The slot that a collection has provided is an object when the allocation
-// returns.
+// rt_drop_now may come before the allocation returns.  The slot that a
+// collection has provided is an object all the same.
 static void make_dropping(void)
 {
 	void *made = NULL;
@@ -264,7 +265,7 @@ static void make_dropping(void)
 	host_detach();
 }
 
-// What take_stacks or take_kept took, of a size.
+// The stacks or objects of one size that take_stacks or take_kept has taken.
 static struct {
 	size_t size;
 	atomic_u32 n;
@@ -349,9 +350,9 @@ static const struct {
     {take_kept, nothing_is_kept, 40960},
 };
 
-// The leader took a stack, or an object that is not collected, for a thread
-// that does not run again before a fork.  The child does not have the thread,
-// and what was taken is free there.
+// The leader took a stack, or an uncollectable object, for a thread that does
+// not run again before a fork.  The child does not have that thread, and the
+// stack or object is free there.
 TEST(what_was_given_is_free_in_a_child, .n = RT_ARRAY_LEN(takings))
 {
 	taken.size = takings[_i].size;
@@ -379,7 +380,7 @@ TEST(what_was_given_outlasts_the_next_collection, .n = RT_ARRAY_LEN(sizes))
 	end_given();
 }
 
-// The same while rt_drop_now drops all objects of the kind.
+// Such memory also outlasts an rt_drop_now that drops all objects of the kind.
 TEST(what_was_given_is_not_dropped, .n = RT_ARRAY_LEN(sizes))
 {
 	size = sizes[_i];

@@ -1,6 +1,6 @@
-// How often a lock is taken, or helpers are made.  Both are counted at a
-// schedule point, so the counts are the same on every machine.  One thread
-// works in a heap that does not collect by itself.
+// Tests how often locks are taken, and how often helpers are made.  Both are
+// counted at a schedule point, so the counts are the same on every machine.
+// One thread works in a heap that does not collect by itself.
 #define RT_NO_INLINE_ALLOC
 #include <rt/rt.h>
 
@@ -17,8 +17,8 @@ static void begin(void)
 	schedpoint_watch();
 }
 
-// locks_of returns how often locks were taken during TIMES steps.  As many
-// steps before these are not counted.
+// locks_of returns how often locks were taken during TIMES steps.  It first
+// does as many steps that are not counted.
 static uint64_t locks_of(void (*step)(int), int arg)
 {
 	uint64_t before = 0;
@@ -41,7 +41,7 @@ static void one_stack(int order)
 	ck_assert_int_eq(rt_stack_free(v, n), RT_OK);
 }
 
-// As many as a P keeps.
+// some_stacks allocates as many stacks as a P keeps, and then frees them.
 static void some_stacks(int order)
 {
 	size_t n = (size_t)STACKALLOC_MIN << order;
@@ -77,7 +77,8 @@ static void one_object_and_one_page(int npages)
 	ck_assert_ptr_nonnull(rt_alloc_noscan(RT_PAGE_SIZE));
 }
 
-// A lock serves 48 pages of objects, and 21 where small spans come between.
+// A lock is taken once for 48 pages of objects, or for 21 pages if a span of
+// one page follows each object.
 TEST(objects_of_some_pages_share_a_lock, .base = 5, .limit = 9)
 {
 	begin();
@@ -101,7 +102,7 @@ static void take_half(int npages)
 	ck_assert_int_eq(rt_gc(), RT_OK);
 }
 
-// A lock serves 31 pages of objects.
+// Here a lock is taken once for 31 pages of objects.
 TEST(objects_in_gaps_share_a_lock, .base = 5, .limit = 9)
 {
 	uint64_t before;

@@ -24,11 +24,11 @@ static void begin_held(void)
 
 // ---- what runs destructors ----
 
-static int picked_kind;	      // of drop_picked
-static rt_pick_fn *picks;     // for it
-static int answer;	      // of it
-static size_t ran;	      // by run_all
-static void (*runs[2])(void); // either
+static int picked_kind;	      // drop_picked drops objects of it
+static rt_pick_fn *picks;     // and these of them
+static int answer;	      // what rt_drop_now returned
+static size_t ran;	      // by rt_run_finalizers
+static void (*runs[2])(void); // run_all, drop_picked
 
 static void run_all(void)
 {
@@ -87,7 +87,8 @@ static void look_up(void)
 
 GROUP(drops_looks, .setup = begin_runs, .timeout = 2 * AWAIT_SECONDS);
 
-// waits_in_batch makes objects, and a batch of which the last object waits.
+// waits_in_batch makes three objects die, and runs the destructor of one.  The
+// other two wait in its batch; one of them will be looked up.
 static void waits_in_batch(void)
 {
 	void *objects[3];
@@ -97,13 +98,13 @@ static void waits_in_batch(void)
 	gc();
 	ck_assert_uint_eq(rt_run_finalizers(1), 1);
 	looked_up = objects[dropped[0] == 1 ? 2 : 0];
-	// A look-up reads the other turn first.
+	// The object has turn 1.  A look-up reads turn 0 first.
 	ck_assert_uint_eq(drops.turn, 1);
 	picks = pick_none;
 }
 
 // drops CLEAR_FIRST, MOVES_LAST, MOVES_NOT_READ, MOVES_LATE: an object that
-// waits changes its turn while it is looked up.
+// waits changes its turn while it is looked up.  The look-up does not find it.
 TEST(an_object_that_changes_its_turn_is_dead, .n = 6)
 {
 	static const enum schedpoint look[] = {SCHED_DEADBITS_TEST,
@@ -131,7 +132,8 @@ TEST(an_object_that_changes_its_turn_is_dead, .n = 6)
 	heap_healthy();
 }
 
-// Such an object also changes back.
+// An object that waits changes its turn, and changes it back, while it is
+// looked up.
 TEST(an_object_that_changes_its_turn_twice_is_dead)
 {
 	waits_in_batch();
@@ -152,7 +154,7 @@ TEST(an_object_that_changes_its_turn_twice_is_dead)
 }
 
 // drops BITS_FIRST: an object is looked up while its slot becomes free, by the
-// end of a batch or by a collection.
+// end of a batch or by a collection.  No look-up finds it.
 TEST(a_slot_is_free_before_it_counts_as_no_dead_one, .n = 4)
 {
 	enum schedpoint at =
@@ -180,11 +182,12 @@ TEST(a_slot_is_free_before_it_counts_as_no_dead_one, .n = 4)
 
 GROUP(drops_runner, .setup = begin_runs, .timeout = 2 * AWAIT_SECONDS);
 
-// runners RUN_BOTH: two threads find that no thread runs destructors.
+// runners RUN_BOTH: two threads find that no thread runs destructors.  One of
+// them runs all, and the other one is refused.
 TEST(one_of_two_threads_runs_destructors, .n = 4)
 {
-	// rt_drop_now would wait for the first thread, which is held, so it is
-	// held before its own stop.
+	// The stop of rt_drop_now would wait for the first thread, which is
+	// held.  So the second thread is held before its stop.
 	enum schedpoint at = _i / 2 == 0 ? SCHED_CALL_DROP : SCHED_FINALIZE_NOW;
 
 	for (size_t i = 0; i < OBJECTS; i++)
@@ -209,8 +212,8 @@ TEST(one_of_two_threads_runs_destructors, .n = 4)
 	heap_healthy();
 }
 
-// A thread has no destructor left to run, but other threads must not yet run
-// any.
+// A thread that has no destructor left to run still has the right to run them.
+// Until it gives that up, other threads run none.
 TEST(destructors_run_until_the_thread_says_so, .n = 2)
 {
 	for (size_t i = 0; i < OBJECTS; i++)
@@ -235,8 +238,9 @@ TEST(destructors_run_until_the_thread_says_so, .n = 2)
 static uint32_t gen;
 static bool polled;
 
-// drop_polling polls, so that a stop can come in which the heap is collected.
-// What died or was picked with its object is still there.
+// drop_polling polls, so that a stop with a collection can come.  Before and
+// after that, the other object of the pair, which died or was picked with this
+// one, is still there.
 static void drop_polling(void *obj, size_t size, void *arg)
 {
 	drop_item(obj, size, arg);
@@ -264,7 +268,7 @@ GROUP(drops_stops, .setup = begin_runs, .timeout = 2 * AWAIT_SECONDS);
 
 // drops ONE_TURN, REQUEUE_NOT, SWEEP_QUEUED, SWEEP_NOW: a thread is asked to
 // stop when it has begun a drop.  It stops in the destructor, and not before.
-// Neighbours of what is dropped die meanwhile.
+// The neighbours of the dropped objects die meanwhile.
 TEST(a_collection_comes_into_a_destructor, .n = 2)
 {
 	picks = pick_low;
@@ -288,7 +292,8 @@ TEST(a_collection_comes_into_a_destructor, .n = 2)
 	heap_healthy();
 }
 
-// All are picked in one stop.  From then on they are dead, and the others live.
+// rt_drop_now picks all its objects in one stop.  From then on they are dead,
+// and the other objects live.
 TEST(what_was_picked_is_dead_before_it_is_dropped)
 {
 	picks = pick_low;
@@ -310,7 +315,7 @@ TEST(what_was_picked_is_dead_before_it_is_dropped)
 	heap_healthy();
 }
 
-// What dies before the stop of rt_drop_now is picked as well.
+// rt_drop_now also picks the objects that die before its stop.
 TEST(a_collection_comes_before_objects_are_picked)
 {
 	for (size_t i = 0; i < OBJECTS; i++)
@@ -332,7 +337,8 @@ static void end_kind(void)
 	host_detach();
 }
 
-// rt_drop_now is refused then, and other threads may run destructors.
+// The kind ends after rt_drop_now was called, but before its stop.  The call is
+// refused, and then other threads may run destructors.
 TEST(a_kind_ends_before_objects_of_it_are_picked)
 {
 	host_block();
@@ -347,12 +353,13 @@ TEST(a_kind_ends_before_objects_of_it_are_picked)
 
 // ---- stops in the end of a batch ----
 
-// Spans of two objects, more than the end of a batch frees at once.
+// Spans of two objects each: more spans than the end of a batch takes in one
+// part.
 enum { PAIRS = 2 * SWEEP_DROPPED + 1 };
 
 // ends_in_parts makes a thread run all destructors of a batch.  One object of
-// each span is in the batch; the other lives.  The thread is held when some of
-// the spans are free.
+// each span is in the batch; the other lives.  The thread is held when it has
+// freed the objects of some spans.
 static void ends_in_parts(void)
 {
 	uintptr_t *table = heap_table(PAIRS, 0);
@@ -387,7 +394,7 @@ TEST(a_collection_comes_between_parts_of_a_batch)
 	heap_healthy();
 }
 
-// rest_ends expects that the child frees what is left of the batch.
+// rest_ends expects that the child frees the rest of the batch.
 static void rest_ends(void)
 {
 	expect(rt_thread_attach(RT_THREAD_EXACT) == RT_OK);
@@ -407,7 +414,7 @@ static void fork_rest(void)
 }
 
 // drops FORK_KEPT, runners RIGHT_KEPT: the child does not have the thread that
-// freed the batch.
+// freed the batch.  Another thread frees the rest there.
 TEST(a_fork_comes_between_parts_of_a_batch)
 {
 	ends_in_parts();
@@ -492,8 +499,8 @@ static void one_gone_two_wait(void)
 
 GROUP(drops_beside, .setup = begin_beside, .timeout = 2 * AWAIT_SECONDS);
 
-// A batch is not made while a sweep frees an object of its spans: the thread
-// waits until all is swept.
+// A batch is not opened while a sweep frees an object of one of its spans: the
+// thread that would open it waits until all is swept.
 TEST(a_batch_begins_when_all_is_swept)
 {
 	one_gone_two_wait();
@@ -522,7 +529,8 @@ static void tell(void)
 
 GROUP(drops_news, .setup = begin_runs, .timeout = 2 * AWAIT_SECONDS);
 
-// Two threads find that the host must be warned of what waits.
+// Two threads find that the host must be warned of objects that wait.  One of
+// them warns it.
 TEST(one_of_two_threads_warns_of_what_waits)
 {
 	ck_assert_int_eq(rt_set_warn_handler(warned, NULL), RT_OK);

@@ -33,7 +33,7 @@ static void begin(void)
 	c.max_procs = 2;
 	c.gc_threads = 1;
 	c.scavenge = 1;
-	c.idle_s = 0; // its steps pass SCHED_SEMA_ACQUIRE, too
+	c.idle_s = 0; // else steps of the scavenger pass SCHED_SEMA_ACQUIRE
 	c.gc_thread_start = count_thread;
 	c.gc_thread_arg = objects;
 	begin_as(c);
@@ -96,7 +96,8 @@ static void end_heap(void)
 
 GROUP(fini, .setup = begin_both, .timeout = 2 * AWAIT_SECONDS);
 
-// It does not even wait for the right to stop the world.
+// While another thread is attached, rt_fini is refused at once: it does not
+// even wait for the right to stop the world.
 TEST(a_refused_end_ends_no_thread)
 {
 	host_block();
@@ -113,7 +114,7 @@ TEST(a_refused_end_ends_no_thread)
 	end_for_good();
 }
 
-// A thread attaches while the end waits for the right to stop the world.
+// A thread attaches while rt_fini waits for the right to stop the world.
 TEST(an_end_that_is_refused_late_ends_no_thread)
 {
 	host_detach();
@@ -133,7 +134,8 @@ TEST(an_end_that_is_refused_late_ends_no_thread)
 static bool (*const claims[])(void) = {scavenger_claim, worker_claim};
 static void (*const releases[])(void) = {scavenger_release, worker_release};
 
-// A thread that attached just now makes one of the threads.
+// A thread that attached just now has the claim to make the background thread,
+// or helpers.  rt_fini is refused, and keeps no claim.
 TEST(a_thread_that_makes_one_keeps_the_heap, .n = 2)
 {
 	ck_assert(claims[_i]());
@@ -171,7 +173,8 @@ static bool use_in_child(void)
 	return crew_size() == 1;
 }
 
-// The child has neither the threads nor the one that waits for them.
+// The child has neither the library's threads nor the thread that waits for
+// their end.
 static void fork_and_wait(void)
 {
 	if (!process_forked())
@@ -189,8 +192,8 @@ static bool it_has_ended(void)
 }
 
 // fork FINI_KEEPS, FINI_RUNS: the end waits for a helper, as blocked, and
-// without the right to stop the world.  The other thread of the library does
-// not end beside a fork (sched.h).
+// without the right to stop the world.  The background thread has ended before,
+// since no thread may end beside a fork (sched.h).
 TEST(no_stop_and_no_fork_waits_for_an_end, .n = RT_ARRAY_LEN(meets))
 {
 	host_detach();
@@ -206,7 +209,7 @@ TEST(no_stop_and_no_fork_waits_for_an_end, .n = RT_ARRAY_LEN(meets))
 }
 
 // fork CALL_QUITS: a collection calls the helper for another task before the
-// helper has seen the call to end.
+// helper has seen the call to end.  The helper ends all the same.
 TEST(a_helper_that_misses_the_call_ends)
 {
 	host_detach();
@@ -224,7 +227,8 @@ TEST(a_helper_that_misses_the_call_ends)
 
 // ---- a thread attaches meanwhile ----
 
-// begin_late attaches when the library's threads have ended.
+// begin_late attaches in the middle of rt_fini, when the library's threads have
+// ended.
 static void begin_late(void)
 {
 	host_detach();
@@ -240,7 +244,7 @@ static void end_late(void)
 	ck_assert_int_eq(ended, RT_EBUSY);
 }
 
-// No collection makes threads while the end waits for them.
+// A collection makes no threads in the middle of rt_fini.
 TEST(a_thread_that_attaches_keeps_the_heap)
 {
 	begin_late();
@@ -249,7 +253,7 @@ TEST(a_thread_that_attaches_keeps_the_heap)
 	ck_assert_uint_eq(crew_size(), 0);
 	ck_assert_uint_eq(threads_made(), 2);
 	end_late();
-	// It needs no collection to come again.
+	// The background thread needs no collection to come again.
 	ck_assert(runs());
 	ck_assert_uint_eq(threads_made(), 3);
 	all_is_there();
@@ -257,8 +261,9 @@ TEST(a_thread_that_attaches_keeps_the_heap)
 	end_for_good();
 }
 
-// The end waits for the host as blocked, and without the right to stop the
-// world.
+// A refused rt_fini makes the background thread again, and the host is told of
+// that thread.  rt_fini waits for the host as blocked, and without the right to
+// stop the world.
 TEST(no_stop_and_no_fork_waits_for_a_host_that_is_told_again,
      .n = RT_ARRAY_LEN(meets))
 {
@@ -309,7 +314,8 @@ static void end_refused(void)
 	host_detach();
 }
 
-// Two threads end the heap, and neither may.
+// A second thread that calls rt_fini meanwhile is refused.  It detaches, and
+// the first thread ends the heap.
 TEST(another_end_meanwhile_is_refused)
 {
 	host_detach();
@@ -327,7 +333,8 @@ static void attach_too_late(void)
 	ck_assert_ptr_null(rt_thread_self());
 }
 
-// A thread that has found the heap, but has no P yet, comes after its end.
+// The heap ends when a thread that attaches has found it, but has no P yet.
+// The attach is refused.
 TEST(a_thread_that_attaches_too_late_finds_no_heap)
 {
 	must(rt_fini());

@@ -53,7 +53,8 @@ static void collects_unasked(void)
 	expect(after.num_forced_gc == before.num_forced_gc);
 }
 
-// works_alone does everything that no other thread of the child can help with.
+// works_alone uses the heap in the child, where no other thread can do anything
+// for the caller.
 static void works_alone(void)
 {
 	rt_memstats m;
@@ -142,7 +143,7 @@ static const struct {
 };
 
 // fork PROCS_FREE, WORK_FREE, READER_FREE, STATS_FREE, HANDLERS_FREE: a thread
-// that no stop concerns holds a lock, and the fork waits for it.
+// that no stop affects holds a lock, and the fork waits for it.
 TEST(a_fork_waits_for_a_thread_that_holds_a_lock, .n = RT_ARRAY_LEN(locks))
 {
 	host_block();
@@ -203,8 +204,8 @@ TEST(a_fork_stops_the_world_before_it_takes_locks)
 	host_unblock();
 }
 
-// The world starts after the locks were released, and no thread attaches before
-// that.
+// After a fork, the locks are released before the world starts, and no thread
+// attaches before it starts.
 TEST(a_thread_that_attaches_waits_for_the_end_of_a_fork)
 {
 	host_block();
@@ -282,7 +283,7 @@ static void sweep_a_chunk(void)
 }
 
 // fork ACTIVE_KEPT: a helper that comes too late to a sweep looks for a chunk
-// all the same.
+// all the same.  The child does not wait for it.
 TEST(a_fork_forgets_a_sweeper_that_came_late)
 {
 	ck_assert_int_eq(rt_gc(), RT_OK);
@@ -303,8 +304,8 @@ static void stop_and_start(void)
 	stw_release();
 }
 
-// fork SEMA_KEPT: two threads wait for their turn to stop the world, and the
-// child would wait for them.
+// fork SEMA_KEPT: two threads wait for their turn to stop the world.  The child
+// has neither, and must not wait until both have had their turn.
 TEST(a_child_has_no_thread_that_waits_for_a_turn)
 {
 	host_block();
@@ -355,7 +356,7 @@ static void fork_that_throws(void)
 }
 
 // fork THROWER_KEPT: another thread throws after the fork was prepared.  The
-// child has a heap, and can throw.  The thread stays at its point.
+// child has a heap, and can throw.  The other thread stays at its point.
 TEST(a_child_has_no_thread_that_throws)
 {
 	in_child = work_and_throw;
@@ -366,7 +367,8 @@ TEST(a_child_has_no_thread_that_throws)
 	host_unblock();
 }
 
-// Here the other thread throws before, so that the fork is not prepared.
+// Here the other thread throws before the fork, so the fork is not prepared.
+// The child can throw.
 TEST(a_fork_beside_a_thread_that_throws_is_not_prepared)
 {
 	uint64_t before = schedpoint_passed(SCHED_FORK_PREPARE);

@@ -1,8 +1,9 @@
 // Lists of slots that were freed by hand: threads that share and gather beside
 // each other, beside a stop that flushes all caches, and beside a fork.
 //
-// No root refers to an object here.  What a list has lost would stay allocated,
-// until a collection frees it.  So objects are counted without one.
+// No root refers to an object here.  A slot that a list has lost would stay
+// allocated until a collection frees it.  So objects are counted without a
+// collection before.
 #include <rt/fork.h>
 
 #include "runtime/spans/freelist.h"
@@ -11,10 +12,10 @@
 #include "test/order/host.h"
 
 enum {
-	// Objects of a part: the last free of them finds the list full.
+	// Objects of a part: when the last one is freed, the list is full.
 	PART = FREELIST_MOST + 1,
 	PARTS = 3,
-	OWN = 3, // that main has freed itself
+	OWN = 3, // slots that main has freed itself
 	BYTES = 64,
 };
 
@@ -40,8 +41,8 @@ static void free_all(unsigned part)
 		ck_assert_int_eq(rt_free(slots[part][i]), RT_OK);
 }
 
-// A hand that has freed a part has a slot on its list.  If a stop is wanted, it
-// keeps the slot until the stop is over.
+// free_part frees a part, which leaves one slot on the hand's own list.  If a
+// stop is wanted, the hand keeps that slot until the stop is over.
 static void free_part(unsigned part)
 {
 	host_attach();
@@ -124,7 +125,7 @@ static const enum schedpoint sharing[] = {SCHED_FREELIST_SHARE,
 					  SCHED_FREELIST_SHARE_SPLICED};
 
 // begin_sharing holds the first hand while it shares slots of a span that main
-// has cached.  Main has a list too, and may be stopped.
+// has cached.  Main has a list, too, and is blocked.
 static void begin_sharing(enum schedpoint at)
 {
 	allocate(0);
@@ -145,7 +146,7 @@ static void count(void)
 }
 
 // freelist HOLDER_POLLS, LIST_FORGOTTEN, SHARE_SILENT: a stop waits for a
-// thread that shares.  Then all that is on lists is freed, even in a span that
+// thread that shares.  Then every slot on a list is freed, even in a span that
 // main had cached.
 TEST(a_stop_finds_each_freed_slot_on_one_list, .n = RT_ARRAY_LEN(sharing))
 {
@@ -161,7 +162,7 @@ TEST(a_stop_finds_each_freed_slot_on_one_list, .n = RT_ARRAY_LEN(sharing))
 	heap_healthy();
 }
 
-// A collection that comes meanwhile frees the rest.
+// A collection waits for a thread that shares, and then frees everything.
 TEST(a_collection_waits_for_a_thread_that_shares, .n = RT_ARRAY_LEN(sharing))
 {
 	begin_sharing(sharing[_i]);
@@ -187,7 +188,7 @@ static bool is_cached(const void *p)
 	return arena_span(arena_offset((uintptr_t)p) >> RT_PAGE_SHIFT)->cached;
 }
 
-// A slot on a list still counts as an object.
+// A slot on a list counts as an object as long as its span is cached.
 static void expect_listed_while_cached(void)
 {
 	for (unsigned part = 0; part < 2; part++)
@@ -215,7 +216,7 @@ static void flush_all(void)
 
 // freelist LISTS_FIRST: main and a hand have each freed a slot of the span that
 // the other one has cached.  A flush frees neither slot before both caches are
-// empty, whichever comes first.
+// empty, whichever cache it empties first.
 TEST(no_slot_is_freed_while_its_span_is_cached)
 {
 	allocate(0);

@@ -47,7 +47,7 @@ static void begin(void)
 	add_kind();
 }
 
-// fill_all makes garbage of all memory.
+// fill_all fills all memory with garbage.
 static void fill_all(void)
 {
 	for (unsigned i = 0; i < 63; i++)
@@ -105,7 +105,8 @@ static void asks(struct hand *h, void (*fn)(void))
 }
 
 // leader_gives makes the second hand call fn, for which a leader must take
-// memory, and returns when it has, before that hand runs again.
+// memory.  It returns when the leader has done so, before the second hand runs
+// again.
 static void leader_gives(void (*fn)(void))
 {
 	host_block();
@@ -141,8 +142,8 @@ static int look_at(void *obj, size_t n, int its_kind, void *found)
 }
 
 // An object that the leader took for a thread exists before that thread runs
-// again.  The host may find it in a walk, and checkmark may call its callback.
-// The address sanitizer reports neither.
+// again.  The host may find it in a walk, and checkmark may call the kind's
+// callback for it.  The address sanitizer reports neither.
 TEST(what_was_given_may_be_read, .n = RT_ARRAY_LEN(sizes))
 {
 	void *found = NULL;
@@ -151,7 +152,7 @@ TEST(what_was_given_may_be_read, .n = RT_ARRAY_LEN(sizes))
 	fill_all();
 	leader_gives(is_provided);
 	ck_assert_int_eq(rt_heap_walk(look_at, &found), RT_OK);
-	// A large one is set up by its own thread.
+	// A large object is set up by the thread that asked for it.
 	ck_assert((found == NULL) == (size > 32760));
 	root[0] = found;
 	ck_assert_int_eq(rt_gc(), RT_OK);
@@ -194,7 +195,7 @@ static uint64_t type_bits(const void *obj)
 
 // The type bits of an object that the leader took for a thread are written at
 // once.  If the thread wrote them when it runs again, another thread might have
-// its span by then, and write bits in the same word.
+// cached the span by then, and write bits of other objects in the same word.
 TEST(the_type_of_what_was_given_is_known_at_once)
 {
 	void *found = NULL;
@@ -204,7 +205,7 @@ TEST(the_type_of_what_was_given_is_known_at_once)
 	ck_assert_int_eq(rt_heap_walk(find_typed, &found), RT_OK);
 	ck_assert_ptr_nonnull(found);
 	ck_assert_uint_eq(type_bits(found), outer_words[0]);
-	// The thread itself writes none.
+	// The thread itself must write no type bits.
 	typebits_put((uintptr_t)found, 3, 2);
 	given_runs();
 	ck_assert_ptr_eq(given, found);
@@ -244,8 +245,9 @@ TEST(a_leader_provides_the_first_object_of_a_kind, .n = RT_ARRAY_LEN(sizes))
 	heap_healthy();
 }
 
-// A kind ends while a thread sleeps that has asked for memory for an object of
-// it.  The thread gets nothing, and its host's handler is not called.
+// A thread has asked for memory for an object, and sleeps.  Meanwhile the kind
+// of the object ends.  The thread gets nothing, and the host's out-of-memory
+// handler is not called.
 TEST(a_kind_ends_before_an_object_of_it_is_provided, .n = RT_ARRAY_LEN(sizes))
 {
 	size = sizes[_i];
@@ -267,8 +269,8 @@ TEST(a_kind_ends_before_an_object_of_it_is_provided, .n = RT_ARRAY_LEN(sizes))
 	ck_assert_ptr_nonnull(rt_alloc_kind(kind, size));
 }
 
-// A kind ends while a thread that allocates is stopped, before it has taken
-// anything.
+// A kind ends while a thread that allocates an object of it is stopped, before
+// it has taken anything.  The thread gets nothing.
 TEST(a_kind_ends_while_an_allocation_is_stopped, .n = RT_ARRAY_LEN(sizes))
 {
 	size = sizes[_i];

@@ -1,4 +1,4 @@
-// The lock-free stack: pushes and pops that others overtake.
+// The lock-free stack: pushes and pops of a thread that other threads overtake.
 #include "runtime/os/lfstack.h"
 #include "test/order/sched.h"
 
@@ -40,8 +40,9 @@ static void expect_pops(struct lfnode *first, struct lfnode *second)
 
 GROUP(lfstack, .timeout = 2 * AWAIT_SECONDS);
 
-// lfstack NO_TAG, NARROW_TAG: the node is on top again after three or four
-// changes, and the node that was below it is not on the stack.
+// lfstack NO_TAG, NARROW_TAG: the node that a pop has read is on top again
+// after three or four changes, but the node that was below it is no longer on
+// the stack.  So the pop must start again.
 TEST(a_pop_whose_node_came_back_starts_again, .n = 2)
 {
 	fill();
@@ -58,8 +59,8 @@ TEST(a_pop_whose_node_came_back_starts_again, .n = 2)
 	ck_assert(!lfstack_top(&stack));
 }
 
-// lfstack RESET_FORGETS_TAG: after the reset there are about as many changes as
-// led to the head that the popper saw.
+// lfstack RESET_FORGETS_TAG: after the reset the head has changed about as
+// often as before the pop read it.  The pop still starts again.
 TEST(a_pop_from_before_a_reset_starts_again, .n = 4)
 {
 	fill();
@@ -98,8 +99,8 @@ TEST(a_node_is_linked_before_it_is_found)
 	ck_assert_ptr_eq(lfstack_top(&stack), d);
 }
 
-// lfstack PUSH_IN_TWO: the other push is not lost, and the popped node does not
-// come back.
+// lfstack PUSH_IN_TWO: another push or pop comes in the middle of a push.  What
+// the other push added is not lost, and the popped node does not come back.
 TEST(a_push_that_was_overtaken_starts_again, .n = 2)
 {
 	lfstack_push(&stack, b);

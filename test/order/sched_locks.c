@@ -1,4 +1,5 @@
-// Mutex, note and semaphore: a wake that meets a sleeper on its way.
+// Mutex, note and semaphore: a wake that comes while a thread is about to
+// sleep.
 #include "runtime/os/lock.h"
 #include "test/order/sched.h"
 
@@ -108,11 +109,11 @@ TEST(a_ticket_that_is_served_before_its_look_is_not_slept_on)
 	hold_at(SCHED_SEMA_ACQUIRE, &first, acquire);
 	release();
 	let_end(SCHED_SEMA_ACQUIRE, &first);
-	ck_assert(!sema_try_acquire(&sema)); // it is held
+	ck_assert(!sema_try_acquire(&sema)); // first has it
 }
 
-// Other threads acquired and released it after the look: the thread does not
-// take a ticket that no release would serve.
+// Another thread acquires the semaphore after the look of a try.  So the try
+// takes no ticket, and the thread waits for its turn.
 TEST(a_try_that_was_overtaken_takes_nothing)
 {
 	hold_at(SCHED_SEMA_TRY_ACQUIRE, &first, acquire);

@@ -14,7 +14,7 @@ static struct rt_proc *self;
 static struct marker first; // the opener
 static struct work second, third;
 static struct marker beside; // another marker
-static char *objects[2];     // with marks in one word
+static char *objects[2];     // with mark bits in one markword
 static struct hand opener, helper, late, giver;
 
 static void begin(void)
@@ -115,8 +115,8 @@ static void set_bit(void)
 GROUP(mark, .setup = begin, .timeout = 2 * AWAIT_SECONDS);
 
 // marking PLAIN_ALWAYS, TAKE_ALONE, GIVE_ALONE, JOBS_ALONE: a marker that
-// stores plainly is alone until it gives words or jobs.  No other marker takes
-// anything before, and from then on the marker stores plainly no more.
+// stores plainly is alone until it gives words or jobs.  Before that no other
+// marker takes anything, and afterwards the marker no longer stores plainly.
 TEST(a_marker_that_stores_plainly_is_alone, .n = 2)
 {
 	open_marking(_i == 0 ? 0 : 1);
@@ -172,8 +172,9 @@ TEST(marks_that_were_kept_back_meet, .n = 2)
 		ck_assert(grey_marked(&first, (uintptr_t)objects[i]));
 }
 
-// marking SERIAL_KEPT: the mark of an object that only one marker may trace is
-// seen at once, by a word to its beginning or to its inside.
+// marking SERIAL_KEPT: only one marker may trace the object.  Another marker
+// sees its mark at once, whether the word that leads there points to the
+// beginning or the inside.
 TEST(one_marker_finds_an_object_to_trace, .n = 4)
 {
 	static const uint32_t flags[] = {RT_KIND_SERIAL, RT_KIND_ONCE};
@@ -197,7 +198,8 @@ TEST(one_marker_finds_an_object_to_trace, .n = 4)
 	ck_assert_uint_eq(counted(&first) + counted(&beside), 1);
 }
 
-// marking ALONE_BUSY: there is nothing to give, but another marker is busy.
+// marking ALONE_BUSY: a marker that has nothing to give is not alone as long as
+// another one is busy.
 TEST(beside_a_busy_one_no_marker_is_alone)
 {
 	open_marking(1);
@@ -254,7 +256,8 @@ TEST(one_marker_scans_an_owned_stack)
 
 // ---- the end of marking ----
 
-// Two busy markers with nothing on their stacks.
+// open_two_busy opens a marking with two busy markers that have nothing on
+// their stacks.
 static void open_two_busy(void)
 {
 	open_marking(1);
@@ -278,7 +281,7 @@ TEST(marking_is_not_over_while_a_marker_gives, .n = 2)
 	ck_assert_uint_eq(drain(&first.work), WORK_SHARE);
 }
 
-// marking OVER_LEFT: a job is left, or a range.
+// marking OVER_LEFT: a job is left, or a range.  The opener gets it.
 TEST(marking_is_not_over_while_something_is_left, .n = 2)
 {
 	struct work_range range = {
@@ -294,8 +297,9 @@ TEST(marking_is_not_over_while_something_is_left, .n = 2)
 	over();
 }
 
-// marking BUSY_LATE, WAKE_EARLY: words are on their way to a marker.  It is
-// busy before they are cut off, and it is not woken before they have come.
+// marking BUSY_LATE, WAKE_EARLY: words are on their way to a marker.  The
+// marker is busy before the giver cuts them off, and it is not woken before
+// they have come.
 TEST(words_on_their_way_are_not_forgotten)
 {
 	open_two_busy();
@@ -340,8 +344,8 @@ static void await_offer(void)
 
 // marking OFFER_SILENT, OFFER_LEFT, OFFER_IDLE, TAKEN_SILENT: a marker offers
 // something when the opener is about to find nothing left, or already waits.
-// The opener takes it, and marking is not over.  The marker wakes when it was
-// taken, not before.
+// The opener takes it, and marking is not over.  The marker that offers wakes
+// when the opener has taken that, not before.
 TEST(the_opener_takes_what_is_offered, .n = 2)
 {
 	open_two_busy();
@@ -368,7 +372,7 @@ TEST(the_opener_takes_what_is_offered, .n = 2)
 }
 
 // marking OFFER_ALONE: a marker that is alone offers something to the opener,
-// which waits.  From then on it stores plainly no more.
+// which waits.  From then on the marker no longer stores plainly.
 TEST(a_marker_that_offers_is_no_longer_alone)
 {
 	open_two_busy();
@@ -397,9 +401,9 @@ TEST(words_that_are_given_before_the_sleep_are_not_slept_on)
 	ck_assert_uint_eq(drain(&second), WORK_SHARE / 2);
 }
 
-// marking GIVE_TWICE: two markers give when one waits.  It gets the words of
-// one of them.  The other, which comes too late or is about to give as well,
-// keeps its own.
+// marking GIVE_TWICE: two markers give while one waits.  The waiting marker
+// gets the words of one giver.  The other giver, which comes too late or is
+// about to give as well, keeps its words.
 TEST(a_marker_that_is_given_words_gets_them_once, .n = 2)
 {
 	static const enum schedpoint at[] = {SCHED_GIVE_WORDS,
@@ -436,7 +440,7 @@ static void open_none(void)
 }
 
 // marking CLOSE_OPEN: when a helper is about to join, the marking is closed,
-// and perhaps the next one is already open.
+// and perhaps the next one is already open.  The helper joins only an open one.
 TEST(a_helper_that_comes_late_joins_what_is_open, .n = 2)
 {
 	open_marking(0);
@@ -558,8 +562,8 @@ struct node {
 	struct node *to[3];
 };
 
-// make_graph makes nodes that point to any others.  One circle goes through
-// all.
+// make_graph makes nodes that point to random other nodes.  One circle goes
+// through all nodes.
 static struct node **make_graph(void)
 {
 	struct node **node = rt_alloc(NODES * sizeof *node);
@@ -577,9 +581,10 @@ static struct node **make_graph(void)
 	return node;
 }
 
-// The stack of a random graph crosses borders of buffers up and down all the
-// time, so the lock of the pool is taken for batches of them.  With one spare
-// buffer there were 27 locks for 1000 objects.
+// While a random graph is marked, the stack of the marker often crosses from
+// one buffer to the next and back.  So a marker takes the lock of the pool once
+// for a batch of buffers.  With one spare buffer it took the lock 27 times for
+// 1000 objects.
 TEST(a_graph_takes_few_locks)
 {
 	static struct node *root[1];
@@ -599,8 +604,8 @@ TEST(a_graph_takes_few_locks)
 			  NODES / 1000 * 2);
 }
 
-// One of many markers that wait is given words: only the giver takes the lock,
-// and only that marker comes back.
+// Many markers wait, and one of them is given words.  Only the giver takes the
+// lock, and only the marker with the words wakes.
 enum { CROWD = 10 };
 static struct work crowd[CROWD];
 static atomic_u32 coming, back;
@@ -618,8 +623,8 @@ TEST(a_gift_takes_one_lock)
 
 	open_marking(0);
 	push(&first.work, 2 * WORK_SHARE);
-	// All join before any thread is there: which thread takes which record
-	// is not said.
+	// All records join before a thread begins, because any thread may take
+	// any record.
 	for (unsigned i = 0; i < CROWD; i++)
 		ck_assert(work_join(&crowd[i], self));
 	for (unsigned i = 0; i < CROWD; i++)

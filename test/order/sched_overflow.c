@@ -25,7 +25,8 @@ static void set(void)
 	overflow_set(3);
 }
 
-// begin stops a heap with an object, so there are pages and bits for them.
+// begin makes a heap with an object, so that there are pages and bits for them,
+// and stops the world.
 static void begin(void)
 {
 	heap_begin();
@@ -33,8 +34,9 @@ static void begin(void)
 	ck_assert_int_eq(rt_stop_the_world(RT_STOP_HOST), RT_OK);
 }
 
-// overflow OVERFLOW_PLAIN: while a marker takes bits, another one sets one of
-// the same word, or takes them as well.  Each bit is taken once.
+// overflow OVERFLOW_PLAIN: while a marker takes the bits of a word, another
+// marker sets one of these bits, or takes them as well.  Each bit is taken
+// once.
 TEST(bits_are_taken_once_and_none_is_lost, .n = 2)
 {
 	uint64_t others = 0;
@@ -52,8 +54,9 @@ TEST(bits_are_taken_once_and_none_is_lost, .n = 2)
 	ck_assert_uint_eq(taken | others, _i == 0 ? 1 << 5 | 1 << 3 : 1 << 5);
 }
 
-// overflow FLAG_EARLY: a flag that is lowered is up again after a bit was set
-// that the taker may not have seen.
+// overflow FLAG_EARLY: a marker sets a bit, and raises the flag after that.  So
+// if another marker lowers the flag and does not see the bit, the flag is up
+// again.
 TEST(the_flag_follows_the_bit)
 {
 	begin();
@@ -71,12 +74,13 @@ static void note(void)
 }
 
 // overflow BIT_EARLY: all markers see the mark of an object before the bit of
-// its page.  The mark of an object of 24 bytes may be in the second markword.
+// its page.  The bit of an object of 24 bytes may be in the markword behind
+// that of its first word.
 TEST(the_bit_follows_the_mark)
 {
 	rt_config c = heap_config(HEAP_QUIET);
 	uintptr_t objects[200];
-	unsigned second = 0; // objects whose bit is in the second
+	unsigned second = 0; // objects whose bit is in the next markword
 
 	c.align8 = 1;
 	heap_start(c);
@@ -113,7 +117,8 @@ static const struct {
 	bool openers;
 } traced[] = {{0, false}, {RT_KIND_SERIAL, true}, {RT_KIND_ONCE, true}};
 
-// Only the opener scans pages again whose objects one marker alone may trace.
+// If only one marker may trace the objects of a page, only the opener scans
+// that page again.
 TEST(pages_of_some_kinds_are_for_the_opener, .n = RT_ARRAY_LEN(traced))
 {
 	void *p;
@@ -127,7 +132,7 @@ TEST(pages_of_some_kinds_are_for_the_opener, .n = RT_ARRAY_LEN(traced))
 				    RT_PAGE_SHIFT) == traced[_i].openers);
 }
 
-enum { WIDE = 100000 }; // words of an object that no work buffer holds
+enum { WIDE = 100000 }; // words of an object, which find no work buffer
 
 static uintptr_t roots[2];
 
@@ -136,8 +141,8 @@ static void collect(void)
 	host_collect();
 }
 
-// overflow FLAG_LATE: a bit that is set behind a marker that takes others is
-// taken in the next round.
+// overflow FLAG_LATE: a marker takes the bits of one word after the other.  A
+// bit that is set behind it meanwhile is taken in the next round.
 TEST(what_is_noted_in_a_round_is_for_the_next)
 {
 	uint64_t low, wide;

@@ -25,7 +25,8 @@ static bool make_thread(void)
 	return make_objects() && runs();
 }
 
-// cause_of returns why a collection ran, -1 if there was none with the number.
+// cause_of returns why the collection with a number ran, or -1 if there was
+// none.
 static int cause_of(uint64_t number)
 {
 	rt_cycle c;
@@ -63,7 +64,8 @@ GROUP(periodic, .setup = begin, .timeout = 2 * AWAIT_SECONDS);
 TEST(a_thread_that_asked_before_collects_alone)
 {
 	hold(SCHED_PERIODIC_COLLECT);
-	// It has asked, and waits for the background thread to stop.
+	// The other hand has asked, and waits for the background thread to
+	// stop.
 	hold_at(SCHED_NOTE_WAIT, &other, host_collect);
 	schedpoint_release(SCHED_PERIODIC_COLLECT);
 	let_end(SCHED_NOTE_WAIT, &other);
@@ -74,7 +76,7 @@ TEST(a_thread_that_asked_before_collects_alone)
 }
 
 // ask UNASKED_DROPS, UNASKED_TAKES: the background thread leads, but answers no
-// ask.
+// ask.  A thread that asks meanwhile leads next.
 TEST(a_thread_that_asks_meanwhile_leads_next)
 {
 	hold(SCHED_PERIODIC_BEGIN);
@@ -106,9 +108,9 @@ TEST(a_thread_that_asks_during_the_collection_leads_next,
 	host_end();
 }
 
-// ask UNASKED_WAITS, UNASKED_KEEPS, UNASKED_GIVES_UP: if another thread may
-// stop the world, the background thread does not wait, and passes the lead to a
-// thread that has asked meanwhile.
+// ask UNASKED_WAITS, UNASKED_KEEPS, UNASKED_GIVES_UP: if another thread has the
+// right to stop the world, the background thread does not wait for that right.
+// It passes the lead to a thread that has asked meanwhile.
 TEST(it_gives_up_the_lead)
 {
 	hold(SCHED_PERIODIC_BEGIN);
@@ -141,7 +143,7 @@ static bool await_cycle(uint64_t number)
 	return rt_blocking_leave() == RT_OK;
 }
 
-// The child has a thread of its own when its heap grows.
+// The child makes a background thread of its own when its heap grows.
 static bool use_in_child(void)
 {
 	rt_cycle c;
@@ -162,8 +164,9 @@ static void fork_and_wait(void)
 
 static void (*const meets[])(void) = {host_verify, fork_and_wait};
 
-// A stop or a fork comes before the collection, which is then tried later, or
-// after it.  None waits for another for ever.
+// A stop or a fork comes before the collection or after it.  If it comes
+// before, the collection is tried again later.  No thread waits for another for
+// ever.
 static const enum schedpoint places[] = {
     SCHED_PERIODIC_COLLECT,
     SCHED_PERIODIC_BEGIN,
@@ -272,8 +275,8 @@ TEST(it_waits_for_a_no_gc_stretch)
 	host_end();
 }
 
-// A host that has stopped the world keeps the thread from running.  Afterwards
-// it collects.
+// While the host has the world stopped, the background thread does not run.  It
+// collects afterwards.
 TEST(a_stopped_world_delays_it)
 {
 	ck_assert(make_thread());

@@ -1,9 +1,9 @@
 // What a thread of the host may do in every phase of a collection, of its sweep
 // and of the scavenger: all pairs.
 //
-// A thread is held in the phase.  Another one, which was there before, does
-// something: at once, or when it has waited where the rule (waits_at) says.
-// Afterwards the heap is as after any other collection.
+// A thread is held in the phase.  Another thread, which began before, does
+// something: at once, or after a wait at the point that the rule (waits_at)
+// names.  Afterwards the heap is as after any other collection.
 #define RT_NO_INLINE_ALLOC
 #include <rt/rt.h>
 
@@ -22,9 +22,9 @@ enum {
 	KEPT = 8,
 	MIDDLE = 40000, // a large object, too
 	HEAP_MIN = 256 << 20,
-	HEAP_MAX = 64 << 20, // more than the objects
-	// What a test takes is less than a tenth, after which the background
-	// thread would try again.
+	HEAP_MAX = 64 << 20, // more than the objects need
+	// A test takes less than a tenth of this time, after which the
+	// background thread would try again.
 	PERIOD_S = 255,
 };
 
@@ -85,7 +85,7 @@ struct phase {
 	enum schedpoint at;
 	void (*hold)(const struct phase *p); // main is in a region
 	unsigned is;
-	void (*fn)(void); // what the thread does that is held
+	void (*fn)(void); // what the held thread does
 	uint8_t sweep;	  // rt_config
 	uint8_t scavenge;
 	bool periodic;
@@ -114,7 +114,7 @@ static void populate_pages(void)
 	host_detach();
 }
 
-// collect_only leaves what it finds unswept.
+// collect_only collects, and leaves the sweep to others.
 static void collect_only(void)
 {
 	host_attach();
@@ -408,7 +408,7 @@ static void set_heap_min(void)
 		ck_assert_uint_lt(goal(), HEAP_MAX);
 }
 
-// The limit is less than the heap has.
+// set_limit sets a limit below what the heap has.
 static void set_limit(void)
 {
 	int64_t before = 0;
@@ -539,7 +539,7 @@ static enum schedpoint waits_at(const struct event *e, const struct phase *p)
 	return SCHEDPOINT_COUNT;
 }
 
-// meet lets the event come in the phase, and ends both.
+// meet makes the event come in the phase, and ends both.
 static void meet(const struct event *e, const struct phase *p)
 {
 	enum schedpoint at = waits_at(e, p);
@@ -580,12 +580,12 @@ static void collect_normally(void)
 
 GROUP(phases, .timeout = 2 * AWAIT_SECONDS);
 
-// Only pairs of two threads are here.  What the thread in the phase may do
-// itself, it does in no phase but the first: in all others it is inside a call.
+// A pair is always of two threads.  The thread that is held in a phase can do
+// none of the events itself, because it is inside a call.
 //
 // ask LEAD_ASLEEP, LEAD_KEPT, REST_FIRST: a thread that has the lead sweeps the
-// rest.  A stop does not wait for it when it polls there, and rt_gc leads in
-// the child of a fork that comes then.
+// rest, and polls in between.  A stop that comes there does not wait for the
+// end of the lead.  In the child of a fork that comes there, rt_gc leads.
 TEST(every_event_comes_in_every_phase,
      .n = RT_ARRAY_LEN(phases) * RT_ARRAY_LEN(events))
 {

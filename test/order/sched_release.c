@@ -1,5 +1,5 @@
-// Releasing memory and bringing it in: a thread that finds no room while pages
-// only look allocated.
+// While a thread releases memory or brings it in, the pages look allocated.
+// Another thread finds no room meanwhile.
 #define RT_NO_INLINE_ALLOC
 #include <time.h>
 
@@ -19,8 +19,8 @@ static struct hand holder, other;
 static struct mspan *span;
 static atomic_u32 stopped;
 
-// begin makes a heap of one arena that may grow to narenas.  All of it is free,
-// with memory behind it.
+// begin_most makes a heap of one arena that may grow to narenas.  All of it is
+// free, with memory behind it.
 static void begin_most(unsigned narenas)
 {
 	rt_config c = heap_config(HEAP_QUIET);
@@ -70,11 +70,11 @@ static void populate_attached(void)
 	host_detach();
 }
 
-// What holds pages.
+// What a thread does that has pages in hand.
 static const struct way {
 	enum schedpoint at;
 	void (*step)(void);
-	void (*attached)(void); // polls after it
+	void (*attached)(void); // as an attached thread, which then polls
 } ways[] = {
     {SCHED_SCAVENGE_STEP, release_a_step, free_os_memory},
     {SCHED_POPULATE_RANGE, populate_a_step, populate_attached},
@@ -82,8 +82,8 @@ static const struct way {
 
 static const struct way *way;
 
-// begin_way makes a heap of one arena, in which there is something to do in the
-// way given.
+// begin_way makes a heap of one arena, with pages that way i can release or
+// bring in.
 static void begin_way(int i)
 {
 	struct scavenge_pass pass = scavenge_begin(true);
@@ -116,7 +116,8 @@ static bool all_is_free(void)
 
 GROUP(release, .timeout = 2 * AWAIT_SECONDS);
 
-// release UNASKED, LOCK_KEPT.
+// release UNASKED, LOCK_KEPT: a thread that finds no room waits for pages in
+// hand, without the heap's lock.
 TEST(pages_in_hand_are_waited_for, .n = RT_ARRAY_LEN(ways))
 {
 	begin_way(_i);
@@ -146,7 +147,8 @@ TEST(a_turn_ends_when_the_pages_are_free, .n = RT_ARRAY_LEN(ways))
 	let_end(SCHED_SEMA_RELEASE, &holder);
 }
 
-// release LOOK_LATE: the next step cannot begin before the look.
+// release LOOK_LATE: no other step begins before a thread that waited has
+// looked for pages.
 TEST(a_thread_that_waited_looks_before_the_next_step, .n = RT_ARRAY_LEN(ways))
 {
 	begin_way(_i);
@@ -161,7 +163,7 @@ TEST(a_thread_that_waited_looks_before_the_next_step, .n = RT_ARRAY_LEN(ways))
 	ck_assert_ptr_nonnull(span);
 }
 
-// Pages that another thread has are no reason to wait.
+// Pages in use are no reason to wait.
 TEST(a_heap_in_use_is_not_waited_for)
 {
 	begin();
@@ -182,8 +184,8 @@ static void release_for_the_limit(void)
 	    atomic_u64_load_relaxed(&gcstats.scavenge[GCSTATS_ASSIST]), took);
 }
 
-// What releasing costs is processor time: waiting for another thread's turn
-// costs nothing.
+// The cost of releasing is counted in processor time, so waiting for another
+// thread's turn costs nothing.
 TEST(waiting_for_a_turn_is_no_processor_time)
 {
 	begin();
@@ -277,7 +279,8 @@ static void stop_released(void)
 	stw_release();
 }
 
-// release POLL_INSIDE.
+// release POLL_INSIDE: no thread polls in a step, so a stop finds no pages in
+// hand.
 TEST(a_stop_waits_for_the_step, .n = RT_ARRAY_LEN(ways))
 {
 	begin_way(_i);

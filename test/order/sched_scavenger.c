@@ -66,7 +66,8 @@ GROUP(scavenger, .setup = begin, .timeout = 2 * AWAIT_SECONDS);
 static const enum schedpoint making[] = {SCHED_SCAVENGER_MAKE,
 					 SCHED_LIBTHREAD_MAIN};
 
-// The thread that makes the scavenger, or the scavenger, is lost on the way.
+// The child loses a thread that is just making the scavenger, or the scavenger
+// that just begins.
 TEST(a_fork_while_it_is_made, .n = RT_ARRAY_LEN(making))
 {
 	host_block();
@@ -300,7 +301,8 @@ static void await_sleep(void)
 // end_after ends the heap, and requires that the scavenger has taken n turns.
 static void end_after(uint64_t n)
 {
-	// In its turn it has decided that it need not look again by itself.
+	// In its last turn the scavenger decided that it need not look again by
+	// itself.
 	ck_assert_uint_eq(atomic_u32_load_relaxed(&scavenger.timed), 0);
 	host_unblock();
 	must(rt_fini());
@@ -316,8 +318,8 @@ static void make_it(void)
 	await_turns(1);
 }
 
-// The scavenger tries what the system refuses once after each collection, and
-// sleeps without a limit in between.
+// If the system refuses to release memory, the scavenger tries again once after
+// each collection, and sleeps without a limit in between.
 TEST(a_refused_release_costs_a_turn_for_each_collection)
 {
 	enum { COLLECTIONS = 5 };
@@ -348,9 +350,9 @@ static void use_much(void)
 	host_detach();
 }
 
-// If all memory above the limit is in use, the scavenger has no reason to wake,
-// as long as there is nothing to sweep: a sweep beside the threads wakes it
-// once, and it takes a turn after each.
+// If all memory above the limit is in use, the scavenger has no reason to wake.
+// This heap sweeps in the stop; each sweep beside the threads would wake the
+// scavenger for one turn.
 TEST(a_limit_that_cannot_be_kept_costs_no_turn)
 {
 	enum { COLLECTIONS = 5 };
@@ -396,8 +398,8 @@ static void shrink_large(void)
 
 static void (*const frees[])(void) = {free_large, shrink_large};
 
-// Memory that is freed by hand needs no collection: the scavenger looks again,
-// and will see whether the program is idle.
+// When memory is freed by hand, the scavenger looks again even without a
+// collection.  It also sets its timer, to see then whether the program is idle.
 TEST(what_is_freed_by_hand_wakes_it, .n = RT_ARRAY_LEN(frees))
 {
 	uint64_t before;
@@ -478,8 +480,9 @@ static void await_either(enum schedpoint a, enum schedpoint b)
 		oscall_yield();
 }
 
-// A sweep wakes it in its pause.  It then sleeps for the rest of the pause.  No
-// time passes meanwhile, so the pause cannot be over on a slow machine.
+// A sweep wakes the scavenger in its pause.  The scavenger then sleeps for the
+// rest of the pause.  No time passes meanwhile, so the pause cannot be over on
+// a slow machine.
 TEST(a_sweep_does_not_end_its_pause)
 {
 	begin_step();
@@ -506,10 +509,11 @@ TEST(a_sweep_does_not_end_its_pause)
 static struct {
 	const struct rt_mcache *mc;
 	atomic_u32 here, go;
-	bool flushed; // when it left its region
+	bool flushed; // its page cache was, when it left its region
 } waiter;
 
-// begin_turns makes a heap with free pages, whose turns a hand takes.
+// begin_turns makes a heap with free pages and no scavenger.  A hand takes the
+// turns of the scavenger.
 static void begin_turns(void)
 {
 	rt_config c = heap_config(HEAP_QUIET);

@@ -1,4 +1,4 @@
-// What the host is told of threads that run on unknown stacks.
+// The host is told of threads that run on unknown stacks.
 #include "gc/mark/stacks.h"
 #include "test/harness/warned.h"
 #include "test/order/host.h"
@@ -33,7 +33,8 @@ static void run_elsewhere(void)
 	host_detach();
 }
 
-// look stops the world, and finds one thread more that is lost.
+// look starts a thread that is lost, and stops the world to look for such
+// threads.
 static void look(unsigned i)
 {
 	hand_start(&lost[i], run_elsewhere);
@@ -60,8 +61,9 @@ static void take(void)
 
 GROUP(warnings, .setup = begin_exact, .timeout = 2 * AWAIT_SECONDS);
 
-// warning WARN_OVER, READ_LATE: a stop finds a second thread while the first
-// one is told of.  The second one is told of after another stop.
+// warning WARN_OVER, READ_LATE: a stop finds a second lost thread while the
+// host is being told of the first.  The host is told of the second one after
+// another stop.
 TEST(each_lost_thread_is_told_of_by_itself)
 {
 	uintptr_t first;
@@ -91,7 +93,8 @@ static void is_told(void)
 	expect(warnings == 1);
 }
 
-// warning FORK_TAKEN: the child does not have the thread that was telling.
+// warning FORK_TAKEN: the child does not have the thread that was telling the
+// host.  The host can be told of others there.
 TEST(a_child_can_be_told_of_more)
 {
 	look(0);

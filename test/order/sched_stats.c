@@ -105,8 +105,8 @@ TEST(a_reader_waits_for_a_writer_that_has_not_loaded_gen)
 	hold_at(SCHED_HEAPSTATS_ACQUIRE, &writer, change_p);
 	hold_at(SCHED_WAIT_EVEN, &reader, read_and_tell);
 	move_on(SCHED_HEAPSTATS_ACQUIRE, SCHED_HEAPSTATS_RELEASE);
-	// It has loaded the moved generation, and writes to no slot that is
-	// read.
+	// The writer has loaded the moved generation, so it writes to no slot
+	// that the reader reads.
 	let_end(SCHED_HEAPSTATS_RELEASE, &writer);
 	let_end(SCHED_WAIT_EVEN, &reader);
 	ck_assert_uint_eq(found, 1);
@@ -127,8 +127,9 @@ TEST(a_reader_waits_for_a_change_to_end)
 	ck_assert_uint_eq(found, 1);
 }
 
-// heapstats LIST_FIRST: a record is published when the generation has moved,
-// and is written to before the reader walks the list.
+// heapstats LIST_FIRST: after the generation has moved, a thread attaches and
+// begins a change, before the reader walks the list.  The reader waits for that
+// change.
 TEST(a_thread_that_attaches_before_the_walk_is_waited_for)
 {
 	hold_at(SCHED_HEAPSTATS_READ, &reader, read_and_tell);
@@ -136,7 +137,7 @@ TEST(a_thread_that_attaches_before_the_walk_is_waited_for)
 	move_on(SCHED_HEAPSTATS_READ, SCHED_WAIT_EVEN);
 	let_end(SCHED_HEAPSTATS_RELEASE, &newcomer);
 	let_end(SCHED_WAIT_EVEN, &reader);
-	ck_assert_uint_eq(found, 0); // it was written to the next slot
+	ck_assert_uint_eq(found, 0); // the change is in the next slot
 	ck_assert_uint_eq(read_live(), 1);
 }
 
@@ -157,8 +158,8 @@ static void detach_q_and_attach(void)
 static void (*const leavings[])(void) = {detach_q, detach_q_and_attach};
 
 // heapstats NEXT_CLEARED, NEXT_FIRST: the P that a reader looks at leaves, and
-// perhaps comes again.  The reader continues to the Ps that were there before
-// it.
+// perhaps comes again.  The reader continues to the Ps that attached before
+// that one.
 TEST(a_reader_on_a_p_that_leaves_finds_the_others, .n = RT_ARRAY_LEN(leavings))
 {
 	q = proc_attach(0);
@@ -233,8 +234,9 @@ TEST(two_readers_take_turns)
 	start_p();
 }
 
-// heapstats NO_P_UNLOCKED, MOVE_UNLOCKED: a writer without a P keeps out the
-// other such writers, and a reader that would move the generation.
+// heapstats NO_P_UNLOCKED, MOVE_UNLOCKED: while a writer without a P changes
+// statistics, another such writer waits, and so does a reader that would move
+// the generation.
 TEST(a_writer_without_a_p_is_alone, .n = 2)
 {
 	struct heapstats_delta *d = heapstats_acquire(NULL);

@@ -132,7 +132,8 @@ static void expect_swept(void)
 
 GROUP(sweep, .setup = begin_unswept, .timeout = 2 * AWAIT_SECONDS);
 
-// bits CLAIM_IN_TWO: both have found the span unswept.
+// bits CLAIM_IN_TWO: two sweepers have found the span unswept.  One of them
+// sweeps it.
 TEST(a_span_is_swept_by_one_of_two)
 {
 	hold_at(SCHED_SWEEP_CLAIM, &sweeper, sweep_chunks);
@@ -159,8 +160,8 @@ TEST(a_thread_that_needs_a_span_waits_for_its_sweeper)
 	expect_swept();
 }
 
-// Two threads need the same span, and one of them sweeps it.  Only its sweepgen
-// tells the other.
+// Two threads need the same span, and one of them sweeps it.  The other one
+// learns only from the sweepgen of the span that it is swept.
 TEST(a_thread_that_needs_a_span_sees_what_its_sweeper_did)
 {
 	hold_at(SCHED_SWEEP_ENSURE_CLAIMED, &sweeper, ensure);
@@ -171,9 +172,9 @@ TEST(a_thread_that_needs_a_span_sees_what_its_sweeper_did)
 	expect_swept();
 }
 
-// A thread that frees the dropped objects of a span waits until it is swept.
-// Then it takes the span out of the queue and makes it available, so the
-// sweeper must not do that as well.
+// A thread that frees the dropped objects of a span waits until the span is
+// swept.  Then it takes the span out of the queue and makes it available, so
+// the sweeper must not do that as well.
 TEST(a_span_that_leaves_the_queue_is_pushed_once)
 {
 	span->queued = 1;
@@ -213,8 +214,8 @@ TEST(all_is_swept_when_the_last_sweeper_is_done,
 static const enum schedpoint ensure_points[] = {SCHED_SWEEP_ENSURE,
 						SCHED_SWEEP_ENSURE_CLAIMED};
 
-// bits ENSURE_INACTIVE: a thread that passes the claimed span by waits until it
-// is swept.
+// bits ENSURE_INACTIVE: a thread that sweeps all passes over a span that
+// another thread has claimed, and waits until that thread has swept it.
 TEST(all_is_swept_when_the_thread_that_needed_a_span_is_done,
      .n = RT_ARRAY_LEN(ensure_points))
 {
@@ -227,8 +228,8 @@ TEST(all_is_swept_when_the_thread_that_needed_a_span_is_done,
 	expect_swept();
 }
 
-// bits ACTIVE_FIRST: between its two looks a sweeper becomes active and takes
-// the last chunk.
+// bits ACTIVE_FIRST: a thread asks whether all is swept.  Between its two looks
+// a sweeper becomes active and takes the last chunk.
 TEST(a_thread_that_asks_looks_at_what_is_left_first)
 {
 	all_done = true;
@@ -352,8 +353,8 @@ static bool caches_nothing(void)
 
 // bits SETS_KEPT, UNFLUSHED, FLIP_UNSWEPT, MARK_FREE, MARK_OTHER_LINE: before
 // the flip no set and no cache has a span, and all is swept.  The mark line has
-// only live objects, though a root points to a free slot.  A thread that looks
-// an object up finds it before and after the flip.
+// only the live object, although a root points to a free slot.  A thread that
+// looks an object up finds it before and after the flip.
 TEST(a_flip_finds_everything_in_order)
 {
 	struct mspan *s;
@@ -384,8 +385,9 @@ TEST(a_flip_finds_everything_in_order)
 	ck_assert_ptr_eq(inside_partial(s->spanclass), s);
 }
 
-// What the process uses while a collection runs is not the host's.  There are
-// more processors than the process could keep busy, so some time is idle.
+// Processor time that the process uses while a collection runs is not counted
+// as the host's.  There are more processors than the process can keep busy, so
+// some time must count as idle.
 TEST(the_hosts_cpu_is_read_before_the_collection)
 {
 	const uint64_t hour = UINT64_C(3600) * 1000 * 1000 * 1000;
@@ -434,8 +436,8 @@ static void drop_large(struct mspan *s)
 	mheap_free(self, s);
 }
 
-// The first object dies, and the next one gets its pages, and perhaps its
-// mspan.
+// While a thread looks up the first object, that object dies, and the next one
+// gets its pages, and perhaps its mspan.
 static const struct {
 	size_t request, next;
 	bool guarded, next_guarded;
@@ -490,8 +492,8 @@ TEST(a_large_object_is_found_while_it_is_resized, .n = 2)
 	ck_assert_uint_eq(answer.request, n[2]);
 }
 
-// The page of a dead span becomes part of another span, which has an object at
-// that place.
+// While a thread looks an address up, the page of its dead span becomes part of
+// another span, which has an object at that address.
 TEST(no_answer_mixes_two_classes)
 {
 	struct mspan *s = mheap_alloc_small(self, NULL, spanclass_make(5, 0));

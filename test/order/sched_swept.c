@@ -82,7 +82,7 @@ static void sweep_chunks(void)
 
 GROUP(swept, .setup = begin, .timeout = 2 * AWAIT_SECONDS);
 
-// swept END_TWICE: two threads find all swept.  One does what follows.
+// swept END_TWICE: two threads find all swept.  One of them does what follows.
 TEST(the_generation_is_raised_once_at_the_end)
 {
 	ck_assert_uint_eq(scavenger_generation(), generation);
@@ -97,7 +97,8 @@ TEST(the_generation_is_raised_once_at_the_end)
 	ck_assert_uint_eq(heap_live(), 0);
 }
 
-// swept OVER_EARLY: the sweep is over when what follows was done.
+// swept OVER_EARLY: the sweep counts as over only when what follows it was
+// done.
 TEST(a_sweep_is_over_after_what_follows)
 {
 	hold_at(SCHED_SWEPT_FOLLOW, &sweeper, host_sweep);
@@ -126,8 +127,8 @@ TEST(a_stop_between_two_slices_sweeps_the_rest)
 	ck_assert_uint_eq(heap_live(), 0);
 }
 
-// A large object has to be earned: its thread polls between the slices.  So a
-// stop comes there, and finds what is left.
+// A thread sweeps before it gets memory for a large object, and polls between
+// the slices.  So a stop can come there, and sweeps the rest.
 TEST(a_large_allocation_polls_between_slices)
 {
 	uint64_t before = arena_used();
@@ -217,7 +218,8 @@ static void keep_one(void)
 	ck_assert(sweep_left());
 }
 
-// So does a thread that only makes sure that a span is swept.
+// A thread that frees an object makes sure that its span is swept.  It hides
+// the end of the sweep as a late helper does.
 TEST(an_end_that_a_free_hid_comes_with_the_next_span)
 {
 	keep_one();
@@ -258,7 +260,7 @@ static void allocate_large(void)
 }
 
 // A thread at the memory limit waits for a chunk that another one sweeps: the
-// pages that it frees may be all that can be released.
+// pages that become free there may be all that can be released.
 TEST(the_memory_limit_waits_for_the_last_chunk)
 {
 	uint64_t limit;
@@ -289,8 +291,8 @@ static uint64_t cycles(void)
 }
 
 // swept OVER_STALE: a thread has found all swept and polls before it tries once
-// more.  If the poll brings another sweep, it goes on sweeping, and asks for no
-// collection.
+// more.  If another sweep begins in that poll, the thread sweeps on, and asks
+// for no collection.
 TEST(a_sweep_that_begins_in_a_poll_serves_the_thread_that_polls)
 {
 	uint64_t before = cycles();
@@ -307,8 +309,9 @@ TEST(a_sweep_that_begins_in_a_poll_serves_the_thread_that_polls)
 	heap_healthy();
 }
 
-// swept ADVICE_DROPPED: a thread that ends the sweep may want huge pages after
-// the one that collected has looked whether any are wanted.
+// swept ADVICE_DROPPED: the thread that ends a sweep may want huge pages only
+// after the thread that collected has looked whether any are wanted.  This is
+// not forgotten.
 TEST(advice_that_comes_late_stays)
 {
 	slices_rest(rt_thread_tls);
@@ -333,7 +336,7 @@ static void begin_background(void)
 	ck_assert(!swept_over());
 }
 
-// verify_in_child is for a thread that is attached, or not.
+// verify_in_child is for any thread, attached or not.
 static void verify_in_child(void)
 {
 	if (process_forked())
@@ -403,7 +406,7 @@ TEST(a_stop_ends_a_slice_of_the_background_thread)
 
 GROUP(refused, .timeout = 2 * AWAIT_SECONDS);
 
-// If the system refuses the background thread, those that allocate sweep.
+// If the system refuses the background thread, the threads that allocate sweep.
 TEST(without_a_thread_the_host_sweeps)
 {
 	uint64_t before;
@@ -424,8 +427,8 @@ TEST(without_a_thread_the_host_sweeps)
 
 // ---- whatever the host does meanwhile ----
 
-// A place in a sweep, and what the thread does that is held there.  Without a
-// function it is the background thread, which is blocked.
+// A place in a sweep, and what the thread that is held there does.  If fn is
+// NULL, the background thread is held there, and is blocked.
 static const struct place {
 	enum schedpoint at;
 	void (*fn)(void);
@@ -478,11 +481,12 @@ static void set_limit(void)
 	host_detach();
 }
 
-// What another thread does, and where it then waits for the one that is held.
+// What another thread does, and whether it must wait for the thread that is
+// held.
 static const struct deed {
 	void (*fn)(void);
 	bool stops;  // the world
-	bool sweeps; // the rest, before that
+	bool sweeps; // the rest, before its stop
 } deeds[] = {
     {verify_in_child, true, false}, {walk, true, true},
     {verify, true, true},	    {come_and_go, false, false},
@@ -517,7 +521,7 @@ static void leave_place(const struct place *p)
 		schedpoint_release(p->at);
 }
 
-// do_deed has another thread do something while one is held at a place.
+// do_deed makes another thread do a deed while one is held at a place.
 static void do_deed(const struct deed *d, const struct place *p)
 {
 	enum schedpoint at = waits_at(d, p);
@@ -535,7 +539,8 @@ static void do_deed(const struct deed *d, const struct place *p)
 	host_unblock();
 }
 
-// goal_of_rule returns the goal that the present rule makes of what was found.
+// goal_of_rule makes the pacer compute the goal again from what the last
+// collection found, and returns it.
 static uint64_t goal_of_rule(void)
 {
 	int64_t limit;
@@ -548,7 +553,7 @@ static uint64_t goal_of_rule(void)
 GROUP(deeds, .timeout = 2 * AWAIT_SECONDS);
 
 // Whatever another thread does in the middle of a sweep, the sweep ends once,
-// and then the heap is as after any other.
+// and then the heap is as after any other sweep.
 TEST(a_sweep_ends_once, .n = RT_ARRAY_LEN(places) * RT_ARRAY_LEN(deeds))
 {
 	const struct place *p = &places[_i / RT_ARRAY_LEN(deeds)];
@@ -575,8 +580,8 @@ static void let_scavenger_end(void)
 	schedpoint_release(SCHED_FINISH_SWEEP);
 }
 
-// A heap does not end while another thread sweeps.  It ends while the
-// background thread does, which leaves the rest.
+// A heap does not end while another thread of the host sweeps.  It ends while
+// the background thread sweeps; that thread leaves the rest unswept.
 TEST(a_heap_ends_in_the_middle_of_a_sweep, .n = RT_ARRAY_LEN(places))
 {
 	const struct place *p = &places[_i];

@@ -1,4 +1,4 @@
-// A trace that a thread writes, as long as that takes, meets stops.
+// Stops come while a thread writes a trace, however long that takes.
 #define RT_NO_INLINE_ALLOC
 #include <rt/rt.h>
 
@@ -9,7 +9,7 @@
 
 static struct hand writer;
 
-// A heap without attached threads.  Its lines are of no interest.
+// begin makes a heap without attached threads.  Its trace goes to /dev/null.
 static void begin(void)
 {
 	rt_config c = heap_config(HEAP_QUIET);
@@ -41,7 +41,8 @@ static const struct {
 
 GROUP(trace, .setup = begin, .timeout = 2 * AWAIT_SECONDS);
 
-// The descriptor may be slow: that of a terminal, or of a file on a network.
+// A write may take long, to a terminal or to a file on a network.  So a thread
+// that writes is blocked.
 TEST(a_stop_does_not_wait_for_a_thread_that_writes_a_trace,
      .n = RT_ARRAY_LEN(writes))
 {

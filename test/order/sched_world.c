@@ -9,8 +9,8 @@
 static struct rt_proc *p, *q;
 static struct hand host, newcomer, stopper, starter;
 
-// A heap without attached threads.  Main plays the threads of p and q where
-// they need not wait.
+// A heap without attached threads.  Main takes the steps of the threads of p
+// and q, except where these must wait.
 static void begin(void)
 {
 	rt_config c = heap_config(100);
@@ -158,7 +158,7 @@ static void asleep(struct hand *h, void (*fn)(void))
 GROUP(world);
 
 // stw LINK_FORGOTTEN, LINK_LATE: of three sleepers the starter wakes one.  That
-// one wakes the others while it is BLOCKED, so before it parks or runs.
+// thread wakes the others while it is BLOCKED, so before it parks or runs.
 TEST(a_woken_thread_wakes_others_before_it_runs)
 {
 	proc_block(p);
@@ -219,7 +219,8 @@ TEST(a_thread_that_spun_in_vain_does_the_starters_part)
 	hand_end(&host);
 }
 
-// stw SPINNER_KEPT: a thread that goes to sleep takes its promise back.
+// stw SPINNER_KEPT: a thread that spins promises to wake the others.  It takes
+// this promise back before it sleeps.
 TEST(a_thread_that_sleeps_at_the_gate_promises_nothing)
 {
 	uint32_t gate;
@@ -237,8 +238,8 @@ TEST(a_thread_that_sleeps_at_the_gate_promises_nothing)
 	hand_end(&host);
 }
 
-// A link that comes late, in the next stop, wakes a sleeper of that stop, which
-// sleeps again until the start.
+// A woken thread may wake the next one so late that another stop has begun.
+// Then the sleeper of that stop sleeps again until the start.
 TEST(a_late_link_does_no_harm)
 {
 	proc_block(p);
@@ -276,7 +277,8 @@ TEST(a_thread_that_attaches_in_a_stop_waits_for_its_end)
 
 GROUP(world);
 
-// stw DETACH_UNGATED: the stopper may look at the record of the P.
+// stw DETACH_UNGATED: the stopper may look at the record of the P, so it is not
+// free before the start.
 TEST(a_thread_that_detaches_in_a_stop_waits_for_its_end)
 {
 	proc_block(q);
@@ -322,7 +324,7 @@ TEST(a_stop_waits_for_a_thread_that_has_just_attached)
 
 GROUP(world);
 
-// stw NOTE_KEPT: each stop waits anew until the thread has reported.
+// stw NOTE_KEPT: each stop waits until the thread has reported to this stop.
 TEST(a_stop_waits_until_a_thread_has_reported)
 {
 	proc_block(q);
@@ -340,8 +342,8 @@ TEST(a_stop_waits_until_a_thread_has_reported)
 	}
 }
 
-// The P has left the heap before it was asked: the stopper does not wait for
-// it, and it does not report.
+// The P was BLOCKED before it was asked: the stopper does not wait for it, and
+// its thread does not report.
 TEST(a_thread_that_blocks_before_it_is_asked_does_not_count)
 {
 	proc_block(q);
@@ -369,7 +371,8 @@ TEST(a_thread_that_blocks_as_it_is_asked_does_not_count)
 	ck_assert_uint_eq(schedpoint_passed(SCHED_PROC_STOPPED), 0);
 }
 
-// stw UNBIASED: the first P is stopped before the second is asked.
+// stw UNBIASED: the first P is stopped before the second is asked.  The stopper
+// still waits for the second.
 TEST(an_early_one_does_not_report_the_end)
 {
 	hold_at(SCHED_PROC_STOP_ALL, &stopper, stop);
@@ -495,7 +498,7 @@ TEST(only_a_blocked_p_can_be_claimed)
 	ck_assert_uint_eq(state(p), PROC_FREE);
 }
 
-// stw CLAIM_UNLOCKED: the record does not go to another thread meanwhile.
+// stw CLAIM_UNLOCKED: the record of a claimed P does not go to another thread.
 TEST(a_thread_that_detaches_waits_for_a_claim)
 {
 	hold_at(SCHED_PROC_DETACH, &host, detach);
@@ -508,7 +511,8 @@ TEST(a_thread_that_detaches_waits_for_a_claim)
 	ck_assert_uint_eq(state(p), PROC_FREE);
 }
 
-// stw CLAIM_BLOCKED: the claimer, which has q, is not stopped with a claim.
+// stw CLAIM_BLOCKED: the claimer, which has q, does not count as stopped while
+// it has a claim.
 TEST(a_stop_waits_for_a_claimer)
 {
 	proc_block(p);
@@ -524,7 +528,8 @@ TEST(a_stop_waits_for_a_claimer)
 	ck_assert(stw_stopped());
 }
 
-// A claimer that a stop waits for passes over no P.
+// A stop waits for a claimer.  The claimer can still claim a P that the stop
+// has already asked.
 TEST(a_p_that_a_stop_has_asked_can_be_claimed)
 {
 	proc_block(p);
@@ -573,7 +578,8 @@ TEST(a_thread_that_attaches_unknown_to_a_stop_is_stopped)
 	ck_assert_ptr_nonnull(mine);
 }
 
-// stw HINT_LATE: the hint is set with the bit, and lowered before it.
+// stw HINT_LATE: the hint is set with the STOP bit, and lowered before the bit
+// is cleared.
 TEST(a_hint_is_lowered_before_the_thread_may_go)
 {
 	const struct rt_thread *t;
@@ -592,7 +598,7 @@ TEST(a_hint_is_lowered_before_the_thread_may_go)
 	hand_end(&host);
 }
 
-// stw THREAD_UNLOCKED: a block stays while a stopper may write to it.
+// stw THREAD_UNLOCKED: a thread block stays while a stopper may write to it.
 TEST(a_thread_block_outlasts_the_stopper_that_asks)
 {
 	const struct rt_proc *of;
@@ -648,8 +654,8 @@ TEST(a_stop_takes_place_at_the_end_of_a_stretch)
 	host_detach();
 }
 
-// A large object that is provided in a stretch is cleared without a block, in
-// which a stop would take place.
+// A large object that is allocated in a no-GC stretch is cleared outside of
+// blocking regions, because a stop could take place in one.
 TEST(no_stop_takes_place_while_a_stretch_clears_an_object)
 {
 	enum { LARGE = 1 << 20 };
@@ -688,7 +694,8 @@ static void begin_listed(void)
 	}
 }
 
-// pick_all makes the next thread that asks others to stop wait.
+// pick_all picks every object.  Its first call makes the next thread that asks
+// others to stop wait.
 static int pick_all(const void *obj, size_t size, void *arg)
 {
 	(void)obj, (void)size;
@@ -715,8 +722,9 @@ static void lists(void)
 
 GROUP(lists, .setup = begin_listed, .timeout = 2 * AWAIT_SECONDS);
 
-// A thread with exact roots has counted what belongs into a list, and makes an
-// array.  Before it stops the world again to fill it, the heap is collected.
+// A thread with exact roots has counted the objects for a list, and makes an
+// array for them.  Before it stops the world again to fill it, the heap is
+// collected.
 TEST(a_collection_keeps_the_array_of_a_list)
 {
 	host_block();
