@@ -162,7 +162,7 @@ static void miss_a_child(void)
 	rt_roots_add(root, root + 1, RT_ROOT_EXACT);
 	kind = add_kind(kind_name);
 	root[0] = rt_alloc_kind(kind, 48);
-	rt_alloc_kind(kind, 48); // so the child does not end at the parent
+	rt_alloc_kind(kind, 48); // the child is not the parent's neighbour
 	child = (uintptr_t)rt_alloc_kind(kind, 48);
 	missed_say(child, (uintptr_t)root[0]);
 	root[0][3] = child | (tagged ? 5 : 0);
@@ -170,7 +170,7 @@ static void miss_a_child(void)
 		root[0][3] = 0;
 		root[0][4] = ~child;
 	}
-	rt_gc(); // also retires the runs, so missed_inside finds the bit
+	rt_gc(); // also retires the runs, so the bit set below is the object's
 	missed_inside(root[0]);
 	rt_gc();
 	fputs("not noticed\n", stderr);
