@@ -727,18 +727,24 @@ static void typed_objects(enum form form, size_t size)
 static const char *const form_names[] = {"type of the kind", "header",
 					 "header by turns", "index", "bits"};
 
-// One bitmap describes the whole object.
+// describe_whole makes a type whose one bitmap describes the whole object.
+static void describe_whole(size_t size, const rt_value_format *format)
+{
+	fill_bitmap();
+	the_type = (rt_type){.struct_size = sizeof the_type,
+			     .size = size,
+			     .ptrdata = size,
+			     .bitmap = bitmap,
+			     .format = format};
+	typed.named = size / WORD;
+}
+
 TEST(named_words_are_loaded_once, .n = runs(FORMS * TYPED_SIZES),
      .unless = watch_cannot())
 {
 	size_t size = typed_sizes[_i / FORMS];
 
-	fill_bitmap();
-	the_type = (rt_type){.struct_size = sizeof the_type,
-			     .size = size,
-			     .ptrdata = size,
-			     .bitmap = bitmap};
-	typed.named = size / WORD;
+	describe_whole(size, NULL);
 	typed_objects(_i % FORMS, size);
 	collect(form_names[_i % FORMS]);
 }
@@ -769,13 +775,7 @@ TEST(named_values_are_loaded_once, .n = runs(BITS * TYPED_SIZES),
 	static const rt_value_format format = RT_FORMAT_LOW_TAG(7, 1);
 	size_t size = typed_sizes[_i / BITS];
 
-	fill_bitmap();
-	the_type = (rt_type){.struct_size = sizeof the_type,
-			     .size = size,
-			     .ptrdata = size,
-			     .bitmap = bitmap,
-			     .format = &format};
-	typed.named = size / WORD;
+	describe_whole(size, &format);
 	typed.tag = 1;
 	typed_objects(_i % BITS, size);
 	collect(form_names[_i % BITS]);

@@ -13,6 +13,7 @@ static inline rt_config config(int mode, int threads)
 	rt_config c = heap_config(HEAP_QUIET);
 
 	c.sweep = (uint8_t)mode;
+	c.gcstress = 0; // only collections that a test asks for
 	c.gc_threads = threads;
 	return c;
 }
