@@ -245,7 +245,9 @@ TEST(a_fork_while_a_helper_is_made, .n = RT_ARRAY_LEN(making))
 TEST(a_fork_waits_for_a_helper_that_comes)
 {
 	host_block();
-	hold_at(SCHED_LIBTHREAD_MAIN_RUNS, &other, provide);
+	schedpoint_hold(SCHED_LIBTHREAD_MAIN_RUNS);
+	pass_at(SCHED_NOTE_WAIT, &other, provide); // it waits for the helper
+	await_held(SCHED_LIBTHREAD_MAIN_RUNS);
 	hold_at(SCHED_NOTE_WAIT, &forker, fork_and_wait);
 	schedpoint_release(SCHED_LIBTHREAD_MAIN_RUNS);
 	let_end(SCHED_NOTE_WAIT, &forker);

@@ -57,8 +57,10 @@ static void begin_alone(void)
 {
 	rt_config c = config();
 
-	c.gc_threads = 1; // but no thread is made below 4 MiB
+	c.gc_threads = 1;
 	begin_as(c);
+	// The test acts for the background thread, so nothing may make one.
+	ck_assert(scavenger_claim());
 	periodic = (struct periodic){.since = 0};
 }
 
