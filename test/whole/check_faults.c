@@ -414,27 +414,82 @@ TEST(a_second_reservation_may_be_refused)
 // ---- sleeping ----
 
 static struct mutex mutex = RT_MUTEX_INIT(LOCKRANK_ROOTS);
+static struct sema sema;
 
-static void *lock_and_unlock(void *arg)
+static void lock(void)
 {
 	mutex_lock(&mutex);
+}
+
+static void unlock(void)
+{
 	mutex_unlock(&mutex);
+}
+
+static void acquire(void)
+{
+	sema_acquire(&sema);
+}
+
+static void release(void)
+{
+	sema_release(&sema);
+}
+
+static void stop(void)
+{
+	ck_assert_uint_eq(begin(), 0);
+	ck_assert_int_eq(rt_stop_the_world(RT_STOP_HOST), RT_OK);
+}
+
+static void start(void)
+{
+	ck_assert_int_eq(rt_start_the_world(NULL), RT_OK);
+}
+
+static void attach(void)
+{
+	ck_assert_int_eq(rt_thread_attach(RT_THREAD_EXACT), RT_OK);
+}
+
+static void detach(void)
+{
+	ck_assert_int_eq(rt_thread_detach(), RT_OK);
+}
+
+// One thread begins what another has to wait for, and ends it later.
+static const struct hindrance {
+	void (*begin)(void), (*end)(void);
+	void (*wait)(void), (*leave)(void); // of the other thread
+} hindrances[] = {
+    {lock, unlock, lock, unlock},
+    {acquire, release, acquire, release},
+    {stop, start, attach, detach},
+};
+
+static void *wait_and_leave(void *arg)
+{
+	const struct hindrance *h = arg;
+
+	h->wait();
+	h->leave();
 	return arg;
 }
 
-// A thread that may not sleep tries again until it has the lock.
-TEST(a_sleep_on_a_lock_may_be_refused)
+// A thread that may not sleep tries again until it need not wait.
+TEST(a_sleep_without_limit_may_be_refused, .n = RT_ARRAY_LEN(hindrances))
 {
+	const struct hindrance *h = &hindrances[_i];
 	pthread_t thread;
 
 	trial.scenario = &scenarios[0];
 	trial.kind = OSCALL_FUTEX_WAIT;
-	mutex_lock(&mutex);
+	h->begin();
 	fault_fail(trial.kind, 1, UINT64_MAX, EINTR);
-	thread = start_thread(lock_and_unlock, NULL);
+	thread = start_thread(wait_and_leave, (void *)(uintptr_t)h);
 	while (fault_failed(trial.kind) < 3)
 		sched_yield();
-	mutex_unlock(&mutex);
+	h->end();
 	join_thread(thread);
 	disarm();
 }
