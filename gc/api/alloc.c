@@ -95,8 +95,8 @@ static RT_NOINLINE void *alloc_tiny(rt_thread *t, unsigned i, size_t n)
 }
 
 // alloc_long serves a request that is small, but too long for the inline path.
-// What the cache has needs no more checks than on that path.  (In a collection
-// the table is not empty, but the cache is: it was flushed.)
+// A slot that the cache has needs no more checks than on that path.  (In a
+// collection the table is not empty, but the cache is: it was flushed.)
 static RT_NOINLINE void *alloc_long(rt_thread *t, unsigned row, size_t n)
 {
 	unsigned kind = row == RT_ROW_WORDS ? KIND_WORDS : KIND_NOSCAN;

@@ -6,12 +6,12 @@
 // memory, the background thread (scavenger.h) pays for them.
 //
 // A thread that allocates calls the background thread when a chunk of scavenged
-// pages was taken.  If the call before came within 100 ms, the background
-// thread brings in memory until as many bytes of free pages have memory as
-// ahead_bytes says.  If need be, it makes the heap longer.  The next call then
-// comes when half as many pages were taken, of any kind.  It comes after a
-// chunk of scavenged pages again when calls have become rare, or if nothing was
-// brought in.
+// pages was taken.  If the previous call came at most 100 ms ago, the
+// background thread brings in memory until as many bytes of free pages have
+// memory as ahead_bytes says.  If need be, it makes the heap longer.  The next
+// call then comes when half as many pages were taken, of any kind.  It comes
+// after a chunk of scavenged pages again when calls have become rare, or if
+// nothing was brought in.
 //
 // No more is brought in than the program will use before the next collection,
 // nor so much that the scavenger would release it.
@@ -24,19 +24,20 @@
 // it gets.
 enum { AHEAD_LEAST = 32 << 20, AHEAD_MOST = 8 << 20 };
 
-// No check: any values are possible.
+// There is no check function: any values are possible.
 struct ahead {
 	atomic_u32 due;	 // 1: the thread has been called
-	uint64_t called; // nanotime of the call before, or 0; its thread
+	uint64_t called; // nanotime of the previous call, or 0; the background
+			 // thread
 };
 
 // ahead_wanted tells whether memory may have to be brought in.
 bool ahead_wanted(void);
 
 // ahead_bytes returns how many bytes of free pages are to have memory: a
-// thirty-second of used (pacer_used), at most AHEAD_MOST, and no more than used
-// is below goal.  It returns 0 if that is below 1 MiB, which is not worth a
-// call.
+// thirty-second of used (pacer_used), at most AHEAD_MOST, and at most the
+// difference of goal and used.  It returns 0 if that is below 1 MiB, which is
+// not worth a call.
 uint64_t ahead_bytes(uint64_t used, uint64_t goal);
 
 // ahead_init waits for the first call.

@@ -11,11 +11,11 @@
 //
 // Only a running thread asks, and the leader takes the queue when the world is
 // stopped.  So the collection begins after every ask that it answers.  Until
-// then the reason for an ask holds, unless much is freed by hand or the goal is
-// raised: otherwise heap_live only grows, and there is no more memory than the
-// thread found.  So no other collection is run for nothing.  A thread waits at
-// most for the rest of the collection under way and for one more, whatever
-// other threads do.
+// then the reason for an ask holds, because heap_live only grows, and there is
+// no more memory than the thread found.  That changes only if much is freed by
+// hand, or if the goal is raised.  So no other collection is run for nothing.
+// A thread waits at most for the rest of the collection under way and for one
+// more, whatever other threads do.
 //
 // An ask that comes after the queue was taken finds a leader at work.  When
 // that leader is done, it passes the lead to the thread that asked first.

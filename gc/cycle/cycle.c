@@ -24,20 +24,20 @@
 #include "gc/cycle/gctrace.h"
 #include "gc/cycle/dropnews.h"
 
-// A stop sweeps for at most so long, in ns, unless it has to.
+// How long sweeping may take in a stop, in ns, unless all must be swept there.
 #define SWEEP_STOP_NS (UINT64_C(250) * 1000)
 
 // The collection of the present stop.  Only the thread that has the right to
-// stop the world uses it: stop sets number before the stop.  No check: any
-// times and sums are possible.
+// stop the world uses it: stop sets number before the stop.  There is no check
+// function: any times and sums are possible.
 static struct {
 	uint64_t cpu; // CPU time of the process when it began, ns
 	struct mark_result found;
 	uint64_t number;
 } cycle;
 
-// 1 from the stop of a collection until its sweep has begun, otherwise 0.  No
-// check: readers take any number but 0 for 1.
+// 1 from the stop of a collection until its sweep has begun, otherwise 0.
+// There is no check function: readers take any number but 0 for 1.
 static atomic_u32 marking;
 
 // any_asks tells whether one of the asks, if there are any, has the cause.

@@ -4,11 +4,11 @@
 //
 // The steps are: stop, flush every cache, mark, flip (mark bits become alloc
 // bits), and sweep everything, or leave that to the threads that run (swept.h).
-// rt_config.sweep says which, and a heap that would be swept within 250 us need
-// not be left.  If a thread asked for memory, all is swept, and the world is
-// still stopped: it gets some before others take it (supply.h).  Work buffers
-// are freed when the world runs, or in the stop if a thread asked for memory.
-// Until then no other thread may stop the world.
+// rt_config.sweep says which.  With 1, a heap that one thread would sweep
+// within 250 us is swept in the stop.  If a thread asked for memory, all is
+// swept, and the world is still stopped: it gets some before others take it
+// (supply.h).  Work buffers are freed when the world runs, or in the stop if a
+// thread asked for memory.  Until then no other thread may stop the world.
 #ifndef GC_CYCLE_CYCLE_H
 #define GC_CYCLE_CYCLE_H
 

@@ -12,8 +12,8 @@
 // Below this, marking takes about as long as reading the clocks of CPU time.
 enum { CLOCKED_HEAP = 1 << 20 };
 
-// Only the thread that collects uses this.  No check: clocks may show any time,
-// and the rest is copied from figures that have checks.
+// Only the thread that collects uses this.  There is no check function: clocks
+// may show any time, and the rest is copied from figures that have checks.
 static struct {
 	rt_cycle c;
 	bool clocked;	   // CPU clocks are read
@@ -21,7 +21,7 @@ static struct {
 	uint64_t last_cpu; // CPU time of this thread by then; 0: not known
 	uint64_t wall[CYCLERECORD_STEPS];
 	uint64_t cpu[CYCLERECORD_STEPS];
-	uint64_t total_alloc; // when the collection before ended
+	uint64_t total_alloc; // when the previous collection ended
 	uint64_t process_cpu; // of the process by then, ns; 0: not known
 } noted;
 
@@ -134,8 +134,8 @@ void cyclerecord_paced(const struct pacer_terms *t, uint64_t in_use)
 	noted.c.goal_bound = pacer_bound(t);
 }
 
-// note_accounts adds the CPU time that the process has used since the record
-// before, and the state of the limiter.  cpu is the CPU time of the process at
+// note_accounts adds the CPU time that the process has used since the previous
+// record, and the state of the limiter.  cpu is the CPU time of the process at
 // the end of the stop.
 static void note_accounts(uint64_t cpu)
 {

@@ -17,7 +17,7 @@
 #include "gc/cycle/pacer.h"
 
 // The steps of a collection from when all threads are stopped, in their order.
-// In the last the world runs again.
+// In the last one the world runs again.
 enum cyclerecord_step {
 	CYCLERECORD_PREPARE,
 	CYCLERECORD_MARK,

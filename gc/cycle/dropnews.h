@@ -11,7 +11,7 @@
 
 #include "runtime/base/atomic.h"
 
-// No check: two flags, and a number that may be any.
+// There is no check function: these are two flags and a number that may be any.
 struct dropnews {
 	atomic_u32 news;   // 1: a collection found dead objects
 	atomic_u64 waited; // bytes of the dead to warn of; 0: none

@@ -11,8 +11,8 @@ struct gctrace gctrace;
 enum { STDERR = 2 };
 
 // What is known of the collection of the present stop.  The thread that
-// collects uses it while it has the right to stop the world.  No check: any
-// numbers are possible.
+// collects uses it while it has the right to stop the world.  There is no check
+// function: any numbers are possible.
 static struct gctrace_cycle noted;
 
 void gctrace_reset(void)

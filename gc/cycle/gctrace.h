@@ -4,11 +4,11 @@
 // dumpScanStats (mgcmark_greenteagc.go); scavtrace=1 in printScavTrace
 // (mgcscavenge.go).
 //
-// Lines are written when the world runs, by the thread that collected, as
-// blocked: no stop waits for the descriptor.  A line that the descriptor does
-// not take at once is dropped and counted.  Nothing allocates.  What the record
-// of a collection lacks (gctrace=2) is noted in the stop, and copied before
-// another thread may collect.
+// Lines are written when the world runs, by the thread that collected.  It is
+// blocked meanwhile, so no stop waits for the descriptor.  A line that the
+// descriptor does not take at once is dropped and counted.  Nothing allocates.
+// Figures of gctrace=2 that the record of a collection lacks are noted in the
+// stop, and copied before another thread may collect.
 #ifndef GC_CYCLE_GCTRACE_H
 #define GC_CYCLE_GCTRACE_H
 
@@ -20,7 +20,7 @@
 #include "gc/cycle/pacertrace.h"
 #include "gc/cycle/scanstats.h"
 
-// No check: it is one count.
+// There is no check function: it is one count.
 struct gctrace {
 	atomic_u64 dropped; // lines ever
 };
@@ -34,7 +34,8 @@ RT_INLINE bool gctrace_on(void)
 			    settings()->gcpacertrace) != 0);
 }
 
-// What the lines of one collection say.  No check: it is a copy.
+// What the lines of one collection say.  There is no check function: it is a
+// copy.
 struct gctrace_cycle {
 	uint64_t number;
 	struct scanstats scan; // only if settings()->gctrace is 2
@@ -44,8 +45,8 @@ struct gctrace_cycle {
 void gctrace_reset(void);
 
 // gctrace_format writes the line of a record, with a newline.
-// gctrace_format_scav writes the line of what was released since the record
-// before.
+// gctrace_format_scav writes the line of what was released since the previous
+// record.
 void gctrace_format(struct text *t, const rt_cycle *c);
 void gctrace_format_scav(struct text *t, const rt_cycle *c);
 
@@ -62,9 +63,9 @@ bool gctrace_format_class(struct text *t, const struct gctrace_cycle *c,
 void gctrace_note(void);
 void gctrace_take(struct gctrace_cycle *c, uint64_t number);
 
-// gctrace_write writes the lines of a collection, as far as the settings ask
-// for them.  The caller must be attached, outside a blocking region, with the
-// world running, and must hold no lock.
+// gctrace_write writes those lines of a collection that the settings ask for.
+// The caller must be attached, outside a blocking region, with the world
+// running, and must hold no lock.
 void gctrace_write(struct rt_proc *p, const struct gctrace_cycle *c);
 
 // gctrace_forced writes the line of a release that the host asked for, if the

@@ -27,7 +27,7 @@ static void set_up(const struct libthread_work *work)
 	oscall_thread_processors();
 	if (!settings()->gc_thread_start)
 		return;
-	// What the host sets must stay.
+	// The host's function comes last, so that what it sets stays.
 	if (work->ordinary)
 		oscall_thread_ordinary();
 	tell_host();

@@ -9,8 +9,8 @@
 //
 // The bucket has room for one second of each processor that the process can
 // really use.  A container or a mask may allow fewer than the host has
-// configured.  With a bucket for all of those, collections could take all the
-// time there is for much longer than a second before they have to wait.
+// configured.  If the bucket had room for all of those, collections could take
+// all CPU time for much longer than a second before they have to wait.
 //
 // This is pure arithmetic.  limiter_init takes arguments and does not read the
 // settings, so that tests can simulate any machine.
@@ -39,8 +39,8 @@ struct limiter {
 // limiter_init makes an empty bucket.
 void limiter_init(struct limiter *l, uint64_t percent, uint64_t nprocs);
 
-// limiter_shrink makes the bucket at most that of nprocs processors.  What is
-// in it stays.
+// limiter_shrink makes the bucket at most that of nprocs processors.  Its
+// content stays, even if that is more.
 void limiter_shrink(struct limiter *l, uint64_t nprocs);
 
 // limiter_add adds an interval: ns of CPU time of collections, and of the

@@ -88,7 +88,7 @@ uint64_t pacer_limit_goal(uint64_t limit, const struct pacer_memory *m,
 	return base_max(goal, marked);
 }
 
-// kept returns what is kept of the goal before; goal is pacer_goal.
+// kept returns what is kept of before, the previous goal; goal is pacer_goal.
 static uint64_t kept(const struct pacer_rule *rule,
 		     const struct pacer_found *found, uint64_t goal,
 		     uint64_t before)
@@ -109,8 +109,8 @@ uint64_t pacer_next(const struct pacer_rule *rule,
 	return base_max(goal, kept(rule, found, goal, before));
 }
 
-// limit_term returns the most that a limit of what m calls mapped leaves for
-// the goal.
+// limit_term returns the highest goal that a limit permits.  m->mapped is what
+// counts for the limit.
 static uint64_t limit_term(uint64_t limit, const struct pacer_memory *m,
 			   const struct pacer_found *found)
 {
@@ -174,7 +174,7 @@ enum rt_bound pacer_bound(const struct pacer_terms *t)
 	return t->minimum == goal ? RT_BOUND_MINIMUM : RT_BOUND_BEFORE;
 }
 
-// set_goal sets the goal, and tells a tracer if it was another before.
+// set_goal sets the goal, and tells a tracer if that changes it.
 static void set_goal(uint64_t goal)
 {
 	uint64_t before = atomic_u64_load_relaxed(&pacer.goal);
@@ -336,7 +336,7 @@ bool pacer_take_warning(void)
 	return pacer_warning_due() && atomic_u32_cas_acquire(&pacer.warn, 1, 0);
 }
 
-// change sets a number of the rule and returns the one before.
+// change sets a number of the rule and returns the previous one.
 static uint64_t change(uint64_t *number, uint64_t to)
 {
 	uint64_t old;

@@ -16,7 +16,8 @@
 #define PACER_NEVER (~UINT64_C(0))
 #define PACER_NO_LIMIT ((uint64_t)INT64_MAX)
 
-// What the host has asked for.  No check: any values are possible.
+// What the host has asked for.  There is no check function: any values are
+// possible.
 struct pacer_rule {
 	int64_t percent;   // below 0: never
 	uint64_t heap_min; // bytes: least goal at 100 percent
@@ -56,9 +57,10 @@ struct pacer_found {
 uint64_t pacer_goal(const struct pacer_rule *rule,
 		    const struct pacer_found *found);
 
-// pacer_limit_goal returns the heap size at which all that is mapped would be
-// at the limit, less 3 percent (at least 1 MiB) for what comes between two
-// measurements.  It is at least marked, even if that is beyond the limit.
+// pacer_limit_goal returns a goal for a memory limit: the heap size at which
+// the mapped memory reaches the limit, less 3 percent of that size (at least 1
+// MiB).  The difference is room for growth between two measurements.  It is at
+// least marked, even if that is beyond the limit.
 uint64_t pacer_limit_goal(uint64_t limit, const struct pacer_memory *m,
 			  uint64_t marked);
 
@@ -86,12 +88,13 @@ uint64_t pacer_limited(const struct pacer_rule *rule,
 		       const struct pacer_found *found, uint64_t goal);
 
 // The goals among which the goal of the heap was chosen: it is the lesser of
-// limit and the greatest of the others.  No check: any values are possible.
+// limit and the greatest of the others.  There is no check function: any values
+// are possible.
 struct pacer_terms {
 	uint64_t percent;  // by rule.percent; PACER_NEVER: off, as the next two
 	uint64_t headroom; // by rule.headroom
 	uint64_t minimum;  // by rule.heap_min
-	uint64_t before;   // what pacer_next keeps of the goal before, or 0
+	uint64_t before;   // what pacer_next keeps of the previous goal, or 0
 	uint64_t limit;	   // by rule.limit and heap_max, or PACER_NEVER
 };
 
@@ -151,8 +154,8 @@ struct pacer_cpu {
 struct pacer_terms pacer_collected(const struct pacer_found *found);
 void pacer_account(const struct pacer_cpu *cpu);
 
-// pacer_for_limit tells whether so many bytes are reason to collect for a limit
-// only.  The caller must have the world stopped, or the lock of the rule.
+// pacer_for_limit tells whether a heap of used bytes is reason to collect for a
+// limit only.  The caller must have the world stopped, or the lock of the rule.
 RT_INLINE bool pacer_for_limit(uint64_t used)
 {
 	return used < pacer.unlimited;
@@ -167,9 +170,10 @@ RT_INLINE bool pacer_has_limit(void)
 }
 
 // pacer_swept computes the goal anew after a sweep beside the threads.  pages
-// and objects are the bytes of pages and of objects that it freed.  The goal
-// before was at most this one: less counted as held, and what had died counted
-// against the memory limit.  No thread may begin a collection meanwhile.
+// and objects are the bytes of pages and of objects that it freed.  The
+// previous goal was at most this one, because less counted as held, and what
+// had died counted against the memory limit.  No thread may begin a collection
+// meanwhile.
 void pacer_swept(uint64_t pages, uint64_t objects);
 
 // pacer_put_off tells whether a collection that is due is only for a limit and
@@ -180,15 +184,15 @@ void pacer_swept(uint64_t pages, uint64_t objects);
 bool pacer_put_off(uint64_t used, uint64_t cpu);
 
 // pacer_note_release notes that releasing pages for the memory limit took ns of
-// CPU time.  For the limiter that is time of a collection.  Any thread may call
-// it.
+// CPU time.  The limiter counts it as time of a collection.  Any thread may
+// call it.
 void pacer_note_release(uint64_t ns);
 
-// pacer_limits tells whether what only a limit wants has to wait.  It is as
-// pacer_put_off, but leaves the goal.
+// pacer_limits tells whether work that only a limit requires has to wait.  It
+// is pacer_put_off, but does not change the goal.
 bool pacer_limits(uint64_t cpu);
 
-// pacer_set_percent changes the percentage and returns the one before.  The
+// pacer_set_percent changes the percentage and returns the previous one.  The
 // caller must be attached, and the world must run.
 int pacer_set_percent(int percent);
 
@@ -203,10 +207,10 @@ uint64_t pacer_set_limit(uint64_t bytes);
 uint64_t pacer_set_heap_max(uint64_t bytes);
 
 // pacer_external_fell computes the goal anew after bytes outside the heap were
-// freed.  What is freed after a collection was mostly dead in it and waited for
-// its destructor, so it must not count as found alive.  Otherwise the goal
-// would double from one collection to the next.  The caller must be attached,
-// and the world must run.
+// freed.  Most of these bytes belonged to objects that were dead in the last
+// collection and waited for their destructors, so they must not count as found
+// alive.  Otherwise the goal would double from one collection to the next.  The
+// caller must be attached, and the world must run.
 void pacer_external_fell(uint64_t external);
 
 // pacer_note_processors notes that the process cannot use more than n
@@ -239,7 +243,7 @@ RT_INLINE uint64_t pacer_used(uint64_t heap_live, uint64_t stack_inuse,
 	return live + base_sub_sat(stack_inuse, before) + external;
 }
 
-// pacer_due tells whether so many bytes are reason to collect.
+// pacer_due tells whether a heap of used bytes is reason to collect.
 RT_INLINE bool pacer_due(uint64_t used)
 {
 	return used >= atomic_u64_load_relaxed(&pacer.goal);

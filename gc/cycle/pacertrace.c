@@ -52,8 +52,8 @@ static void text_work(struct text *t, const rt_cycle *c)
 	text_str(t, " B work ");
 }
 
-// text_reached writes from what goal to what size the heap went.  The sign
-// before "goal" is Go's.
+// text_reached writes the goal, the size that the heap has reached, and their
+// difference.  The sign before "goal" is Go's.
 static void text_reached(struct text *t, const rt_cycle *c)
 {
 	text_bound(t, "in ", c->goal);

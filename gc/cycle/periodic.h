@@ -16,9 +16,9 @@
 // The thread never waits for the right to lead or to stop the world.  If
 // another thread has either of them, this one tries again later.
 //
-// Of the host's code a collection by this thread calls only the root, trace and
-// describe callbacks.  For these nothing differs from a thread of the host that
-// collects: the same functions work, and the others refuse in the same way.
+// The only functions of the host that a collection by this thread calls are the
+// root, trace and describe callbacks.  They may call the same functions as on a
+// thread of the host that collects, and the others refuse in the same way.
 // Only rt_thread_self returns NULL, because no host may describe the stack of
 // this thread.  The thread calls no handler but the fatal one.  It notes what
 // the handlers must be told, and a thread of the host tells them.  It makes no
@@ -28,7 +28,7 @@
 
 #include "runtime/world/proc.h"
 
-// No check: one thread owns it, and any times are possible.
+// There is no check function: one thread owns it, and any times are possible.
 struct periodic {
 	uint64_t since;	 // nanotime of the last collection, or of the beginning
 	uint64_t cycles; // collections by then

@@ -12,7 +12,8 @@
 
 #include "runtime/base/base.h"
 
-// No check: one thread owns it, and any finite numbers are possible.
+// There is no check function: one thread owns it, and any finite numbers are
+// possible.
 struct picontroller {
 	double gain;	    // of the error
 	double integral_ns; // time in which the integral gains as much

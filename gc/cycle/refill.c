@@ -13,8 +13,9 @@ RT_INLINE bool is_sweeping(void)
 	return RT_UNLIKELY(!swept_over()) && sweep_left();
 }
 
-// waits tells whether the heap would grow for npages pages though spans are
-// left to sweep.  In a no-GC stretch it grows: stops wait for the thread.
+// waits tells whether the heap must not grow for npages pages yet, because
+// spans are left to sweep.  In a no-GC stretch it may grow, because stops wait
+// for the thread.
 static RT_NOINLINE bool waits(const struct rt_mcache *mc, uint64_t npages)
 {
 	return sweep_left() && mc->thread.nogc == 0 &&
@@ -81,8 +82,9 @@ RT_INLINE void count_large(struct rt_proc *p, const struct mspan *s)
 	atomic_u64_add_relaxed(&gauges.heap_live, s->elemsize);
 }
 
-// has_room sweeps a chunk, unless npages pages are free and the sweep has freed
-// as many.  Returns false if there is more to sweep before the heap gives them.
+// has_room returns true in a no-GC stretch, and if npages pages are free and
+// the sweep has freed as many.  Otherwise it sweeps a chunk, and returns false
+// if more chunks are left, so that the caller does not take pages yet.
 static RT_NOINLINE bool has_room(const struct rt_mcache *mc, struct rt_proc *p,
 				 uint64_t npages)
 {
@@ -157,9 +159,9 @@ static void count_lost(struct rt_proc *p, uint64_t bytes)
 	atomic_u64_add_relaxed(&gauges.heap_live, -bytes);
 }
 
-// pay_growth counts pages that a large object has gained as those of a new one.
-// If the sweep has not freed as many, it sweeps a chunk, even in a no-GC
-// stretch, but not more: the pages behind the object were free.
+// pay_growth counts pages that a large object has gained like those of a new
+// object.  If the sweep has not freed as many, it sweeps one chunk, even in a
+// no-GC stretch.  One is enough, because the pages behind the object were free.
 static RT_NOINLINE void pay_growth(struct rt_proc *p, uint64_t npages)
 {
 	if (!swept_pay(npages))

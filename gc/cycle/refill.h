@@ -3,10 +3,10 @@
 // Go: mcache.refill, mcache.allocLarge, mcentral.cacheSpan.
 //
 // A cache without free slots does not know how it is filled.  That is decided
-// here, above sweeping: first from the set of spans with free slots, then,
-// while spans are left to sweep, from that set after sweeping one chunk, then
-// from new pages.  No call sweeps more than one chunk.  Threads that need more
-// sweep in slices, between which they poll (supply.c).
+// here, above sweeping.  The first source is the set of spans with free slots.
+// While spans are left to sweep, the second is the same set after one chunk was
+// swept.  The last is new pages.  No call sweeps more than one chunk.  Threads
+// that need more sweep in slices, between which they poll (supply.c).
 #ifndef GC_CYCLE_REFILL_H
 #define GC_CYCLE_REFILL_H
 

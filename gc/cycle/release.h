@@ -15,10 +15,10 @@
 #include "runtime/world/proc.h"
 #include "gc/cycle/pacer.h"
 
-// No check: any number is possible.
+// There is no check function: any number is possible.
 struct release {
-	// Up to so many bytes mapped there is no try: no page was left to
-	// release, or it was put off.
+	// No release is tried while at most this many bytes are mapped, because
+	// no page was left to release, or releasing was put off.
 	atomic_u64 dry;
 };
 

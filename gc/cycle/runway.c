@@ -9,7 +9,7 @@ enum {
 	PERCENT_OFF = 100000,
 };
 
-// In a large heap marking may begin as late as so many bytes below the goal.
+// In a large heap marking may begin as late as this many bytes below the goal.
 #define NEAR_GOAL (UINT64_C(4) << 20)
 
 static uint64_t add_sat(uint64_t a, uint64_t b)

@@ -31,7 +31,7 @@ enum { RUNWAY_MEMORY = 4 }; // markings that are remembered
 // No trigger.
 #define RUNWAY_IDLE (~UINT64_C(0))
 
-// No check: one thread owns it, and any numbers are possible.
+// There is no check function: one thread owns it, and any numbers are possible.
 struct runway {
 	// Bytes that all processors would allocate in the time in which they
 	// would do one unit of work.  The largest number of the last markings.
@@ -67,8 +67,8 @@ struct runway_debt {
 	uint64_t work;	 // the rest, which the thread does
 };
 
-// runway_work returns the work of taking so many words and reading so many
-// bytes.  64 bytes, a line of the cache, are worth a word: so time is nearly
+// runway_work returns the work of taking a number of words and reading a number
+// of bytes.  64 bytes, a line of the cache, are worth a word: so time is nearly
 // proportional to it both for graphs and for long objects without pointers.
 RT_INLINE uint64_t runway_work(uint64_t words, uint64_t bytes)
 {

@@ -18,7 +18,7 @@ enum scanstats_sort {
 };
 
 // Living objects, and the spans that have some.  Class 0 is that of large and
-// of guarded objects.  No check: any numbers are possible.
+// of guarded objects.  There is no check function: any numbers are possible.
 struct scanstats {
 	uint64_t objects[SCANSTATS_SORTS][SIZECLASS_COUNT];
 	uint32_t spans[SCANSTATS_SORTS][SIZECLASS_COUNT];

@@ -64,7 +64,8 @@ static void pause_for(struct scavturn *turn, struct rt_proc *p, uint64_t ns)
 			break;
 		now = nanotime();
 		passed = base_sub_sat(now, start);
-		// Without a clock a wake ends the pause: it might never end.
+		// Without a clock any wake ends the pause, which might
+		// otherwise never end.
 	} while (now != 0 && passed < ns);
 	scavturn_slept(turn, start, nanotime());
 }
@@ -78,8 +79,8 @@ static struct scavturn_next release(struct scavturn *turn, struct rt_proc *p)
 					 : rest;
 }
 
-// collect collects if that is due.  The turn before it has seen what the
-// program did until then.
+// collect collects if that is due.  The previous turn has seen what the program
+// did until then.
 static void collect(struct scavturn *turn, struct rt_proc *p,
 		    struct scavturn_next *next)
 {
@@ -211,7 +212,7 @@ static bool may_be_idle(void)
 static void call(void)
 {
 	note_wake(&scavenger.call);
-	// Between two batches a sweep does not wait.
+	// A sweep does not wait for the pause between two batches.
 	if (!swept_over())
 		note_wake(&scavenger.pause);
 }
@@ -294,7 +295,8 @@ void scavenger_dismiss(void)
 	note_wake(&scavenger.pause);
 }
 
-// Until it is resumed, what would wake it still counts it as running.
+// Until scavenger_resume, functions that would wake the thread take it for
+// running.
 void scavenger_await(void)
 {
 	if (atomic_u32_load_relaxed(&scavenger.runs) != 0)

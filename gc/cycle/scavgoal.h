@@ -14,7 +14,7 @@
 
 #define SCAVGOAL_NONE (~UINT64_C(0))
 
-// Free pages of so many bytes are worth a thread, and a look at the clock.
+// This many bytes of free pages are worth a thread, and a look at the clock.
 enum { SCAVGOAL_LEAST = 4 << 20 };
 
 // scavgoal_percent returns how many bytes the heap may retain.  in_use are the
@@ -33,12 +33,12 @@ uint64_t scavgoal_limit(uint64_t limit, uint64_t mapped);
 // physical page.
 uint64_t scavgoal_excess(uint64_t n, uint64_t goal, size_t page_size);
 
-// scavgoal_too_much returns how many bytes are to be released if so many are
-// retained, and the program is not idle.
+// scavgoal_too_much returns how many of the retained bytes are to be released
+// while the program is not idle.
 uint64_t scavgoal_too_much(uint64_t retained);
 
-// scavgoal_room returns how many bytes may be brought in until
-// scavgoal_too_much would not be 0, if so many are retained.
+// scavgoal_room returns how many bytes beyond the retained ones may be brought
+// in before scavgoal_too_much exceeds 0.
 uint64_t scavgoal_room(uint64_t retained);
 
 // The numbers that show whether a program is idle.
@@ -62,7 +62,8 @@ bool scavgoal_active(const struct scavgoal_seen *before,
 uint64_t scavgoal_since(const struct scavgoal_seen *before,
 			const struct scavgoal_seen *seen, uint64_t now);
 
-// What the last collection noted.  No check: any numbers are possible.
+// What the last collection noted.  There is no check function: any numbers are
+// possible.
 struct scavgoal {
 	atomic_u64 in_use;    // bytes in heap spans when its marking ended
 	atomic_u64 last_goal; // its heap goal; 0: none yet

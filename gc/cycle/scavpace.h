@@ -17,7 +17,7 @@ enum { SCAVPACE_BATCH_NS = 1000000 };
 #define SCAVPACE_FIRST_RATIO 0.001
 #define SCAVPACE_COOLDOWN_NS UINT64_C(5000000000)
 
-// No check, for the same reason as in picontroller.h.
+// There is no check function, for the reason in picontroller.h.
 struct scavpace {
 	struct picontroller controller;
 	double ratio;	   // of work to sleep

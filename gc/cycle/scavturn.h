@@ -8,10 +8,11 @@
 // pages before the thread can be stopped.  So no stop, fork, exact read or
 // verification finds a page that only looks allocated.
 //
-// What is freed by hand while a pass is under way may lie above the place that
-// the pass has reached.  So a new pass begins when 4 MiB were freed by hand.
-// That is no activity by itself: an idle program stays idle, unless the bytes
-// in its objects change by more than 1 percent of the goal (scavgoal_active).
+// Pages freed by hand during a pass may be above the place that the pass has
+// reached, and the pass would miss them.  So a new pass begins when 4 MiB were
+// freed by hand.  That is no activity by itself: an idle program stays idle,
+// unless the bytes in its objects change by more than 1 percent of the goal
+// (scavgoal_active).
 //
 // Pages in the cache of a P look allocated.  A collection flushes every cache,
 // but a thread that has allocated since then, and now waits, would keep up to
@@ -43,7 +44,8 @@ struct scavturn_next {
 	uint64_t ns; // UINT64_MAX: without limit
 };
 
-// No check: one thread owns it, and any times and sums are possible.
+// There is no check function: one thread owns it, and any times and sums are
+// possible.
 struct scavturn {
 	struct scavpace pace;
 	struct scavenge_pass pass;

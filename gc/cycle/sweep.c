@@ -154,8 +154,8 @@ static void check_guarded(const struct mspan *s)
 	throw_text(&t, "guarded object was written outside");
 }
 
-// spoil_freed overwrites and poisons the slots that sweep_lines will free, as
-// far as the settings ask for that.
+// spoil_freed overwrites the slots that sweep_lines will free (clobberfree),
+// and poisons them (poison).
 static RT_NOINLINE void spoil_freed(const struct mspan *s, uint32_t gen)
 {
 	unsigned now = epoch_alloc_line(gen);
@@ -322,7 +322,7 @@ static void finish(struct rt_proc *p, const struct found *f)
 	atomic_u64_add_relaxed(&sweep.freed_objects, bytes);
 }
 
-// Spans are prefetched so many pages before the page that is swept.
+// Spans are prefetched this many pages ahead of the page that is swept.
 enum { AHEAD_PAGES = 8 };
 
 // prefetch_span prefetches both cache lines of an mspan, for a sweep that goes
@@ -534,8 +534,8 @@ bool sweep_free_large(struct rt_proc *p, struct mspan *s)
 
 	RT_ASSERT(p == proc_self());
 	sweep_ensure(p, s);
-	// The allocword has no other bit.  Of several threads one clears it.
-	// Pairs with the acquire in object_test.
+	// The allocword has no other bit.  If several threads try, one clears
+	// it.  Pairs with the acquire in object_test.
 	if (!atomic_u64_cas_release(word, *mspan_masks(s), 0))
 		return false;
 	if (RT_UNLIKELY(spoil_on()))

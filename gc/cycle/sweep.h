@@ -14,9 +14,10 @@
 // A cycle sweeps in its stop, with helpers, or leaves the chunks to the
 // background thread and to the threads that allocate (swept.h).  In the stop
 // the highest chunk comes first, so that the sets of spans with free slots end
-// up in ascending order.  Beside the threads there are two orders: those that
-// allocate take the lowest, whose free slots they use at once, and the
-// background thread takes the highest, which the scavenger releases first.
+// up in ascending order.  Beside the threads there are two orders.  Threads
+// that allocate take the lowest chunk, whose free slots they use at once.  The
+// background thread takes the highest, whose free pages the scavenger releases
+// first.
 //
 // A thread that sweeps beside others does not poll within a chunk.  So no chunk
 // is half swept in a stop, and the stopper can sweep all that are left.

@@ -13,12 +13,13 @@
 
 struct swept swept;
 
-// The time that a chunk is taken to need, in ns, as long as none was timed.
+// The time that a chunk is assumed to need, in ns, until one is timed.
 enum { CHUNK_NS = 5000 };
 
 // The longest sleep of a thread that waits for the end.  Usually it is woken.
-// But the thread that would end the sweep may be this one (swept_end), or the
-// next sweep may have begun before it sleeps, and wait for threads like it.
+// But this thread itself may be the one that would end the sweep (swept_end).
+// Or the next sweep may have begun before the thread sleeps, and may wait for
+// threads like this one.
 enum { AWAIT_NS = 1000000 };
 
 // choose_huge_pages calls helpers if huge pages are wanted.
@@ -119,7 +120,7 @@ static void follow(enum swept_state state)
 	if (state == SWEPT_BESIDE)
 		note_beside();
 	scavgoal_note(&swept.retained);
-	// What the sweep has freed was not freed by hand.
+	// Pages that the sweep has freed do not count as freed by hand.
 	mheap_await_freed(SCAVGOAL_LEAST);
 	release_again();
 	note_time();
@@ -203,9 +204,9 @@ bool swept_pay(uint64_t npages)
 	uint64_t bytes = npages << RT_PAGE_SHIFT;
 	uint64_t paid;
 
-	// What was paid had been freed.  A thread that sees a payment must see
-	// that, too: this acquire pairs with the release of the thread that
-	// paid.
+	// Only freed bytes are paid.  A thread that sees a payment must see
+	// that these bytes were freed, too: this acquire pairs with the release
+	// of the thread that paid.
 	do {
 		paid = atomic_u64_load_acquire(&swept.paid);
 		if (atomic_u64_load_relaxed(&sweep.freed_pages) < paid + bytes)

@@ -30,8 +30,8 @@
 // byte.  A thread that finds a collection due sweeps the rest, and tests again.
 // So what triggers a collection does not depend on where it sweeps.
 //
-// Statistics that need a stop are exact only when all is swept: the visitor of
-// the stop sees to that (visit.h).
+// Statistics that need a stop are exact only when all is swept.
+// visit_enter_swept sees to that (visit.h).
 #ifndef GC_CYCLE_SWEPT_H
 #define GC_CYCLE_SWEPT_H
 
@@ -68,8 +68,8 @@ RT_GLOBAL struct swept swept;
 // swept_begin begins a sweep, as sweep_begin does.
 void swept_begin(bool beside);
 
-// swept_takes_ns returns how long it would take one thread to sweep the heap,
-// as far as is known.
+// swept_takes_ns returns how long one thread would take to sweep the heap, by
+// the mean of the chunks that were measured last, or by a guess if none was.
 uint64_t swept_takes_ns(void);
 
 // swept_started notes now, a nanotime, as the end of the stop that called

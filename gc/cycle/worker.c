@@ -21,8 +21,8 @@ enum { ADVISE_MOST = 64 };
 
 struct workers workers;
 
-// processors returns how many processors the library's threads may use, as far
-// as the limit is known.
+// processors returns how many processors the library's threads may use:
+// max_procs, or less if a lower limit is known.
 static uint32_t processors(void)
 {
 	uint32_t cpus = atomic_u32_load_relaxed(&workers.cpus);
@@ -118,8 +118,9 @@ static const struct libthread_work helping = {
 
 // ---- all helpers ----
 
-// make_records makes a record for each helper there may be, as far as there is
-// memory.  The caller must be running, since this changes a statistic.
+// make_records makes a record for each helper that there may be, or fewer if
+// there is no memory.  The caller must be running, since this changes a
+// statistic.
 static void make_records(void)
 {
 	RT_ASSERT(atomic_u32_load_relaxed(&workers.making) == 1);

@@ -54,8 +54,8 @@ void worker_fini(void);
 void worker_fork_child(void);
 
 // worker_provide must be called after a collection, with what cycle_end
-// returned as wanted.  If helpers are wanted, it starts those that are missing;
-// if one is refused, the next collection that wants helpers tries again.  p is
+// returned as wanted.  If helpers are wanted, it starts those that are missing.
+// If one is refused, the next collection that wants helpers tries again.  p is
 // the P of the calling thread, which must be attached, and may be stopped
 // meanwhile.  The caller must hold no lock.
 void worker_provide(struct rt_proc *p, bool wanted);

@@ -20,8 +20,8 @@
 #include "gc/host/visit.h"
 #include "gc/host/reclaim.h"
 
-// Written by the thread that prepared a fork, in its stop.  No check: no thread
-// but that one reads it.
+// Written by the thread that prepared a fork, in its stop.  There is no check
+// function: no thread but that one reads it.
 static struct {
 	struct visit visit;
 	uint64_t cpu; // ns

@@ -20,7 +20,8 @@
 #include "gc/host/visit.h"
 #include "gc/host/region.h"
 
-// Written once in a process.  No check: it does not change afterwards.
+// Written once in a process.  There is no check function: it does not change
+// afterwards.
 static struct {
 	bool ready;
 	unsigned key;
@@ -101,8 +102,8 @@ static int check_stack(struct context *stack)
 								: RT_EINVAL;
 }
 
-// make_guest makes the calling thread one without a stack of its own, if it
-// runs on a registered stack.
+// make_guest notes that the calling thread has no stack of its own, if it runs
+// on a registered stack.
 static bool make_guest(struct context *c)
 {
 	uintptr_t lo, hi;

@@ -16,7 +16,7 @@
 #include "runtime/world/stw.h"
 #include "gc/mark/trace.h"
 
-// No check: it is one flag.
+// There is no check function: it is one flag.
 struct door {
 	atomic_u32 ready; // 1: there is a heap; written after stw_acquire
 };

@@ -79,8 +79,8 @@ static void free_batch(struct rt_thread *t)
 }
 
 // begin_batch prepares for a batch, if none is open.  A batch begins only when
-// all is swept: a sweep clears the two bits of a dead object one after the
-// other, and a thread that reads them in between would take an object that is
+// all is swept.  A sweep clears the two bits of a dead object one after the
+// other.  A thread that reads them in between would take an object that is
 // being freed for one that waits.
 static void begin_batch(struct rt_thread *t)
 {

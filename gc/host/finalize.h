@@ -9,7 +9,7 @@
 #include "gc/mark/drops.h"
 #include "gc/cycle/dropnews.h"
 
-// No check: it is one flag.
+// There is no check function: it is one flag.
 struct finalize {
 	atomic_u32 poll; // 1: destructors run in rt_safepoint
 };

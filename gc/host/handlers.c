@@ -14,7 +14,8 @@ struct oom_handler {
 	void *arg;
 };
 
-// No check: any pair of function and argument is the host's affair.
+// There is no check function: any pair of function and argument is the host's
+// affair.
 static struct {
 	struct mutex lock;
 	struct oom_handler oom;

@@ -94,8 +94,8 @@ static void heap_fini(void)
 	state_reset();
 }
 
-// processors returns how many processors the process can really use, as far as
-// rt_init reads that.
+// processors returns the least of the limits on processors that rt_init knows:
+// max_procs, the cgroup's and the affinity mask's.
 static uint64_t processors(const struct cgroup *c)
 {
 	uint64_t mask = oscall_noted_nprocs();

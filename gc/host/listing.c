@@ -45,10 +45,10 @@ static int add(void *obj, size_t size, int kind, void *arg)
 	return 0;
 }
 
-// fill fills the array, as far as it goes, and counts what belongs in it.
-// Returns false if there is no such kind: another thread may have ended it
-// before the stop.  A callback must return; if it is left by unwinding all the
-// same, the world starts again.
+// fill stores the objects that belong in the array until it is full, and counts
+// them all.  Returns false if there is no such kind: another thread may have
+// ended it before the stop.  A callback must return; if it is left by unwinding
+// all the same, the world starts again.
 static bool fill(struct listing *l)
 {
 	__attribute__((cleanup(visit_end_walk))) struct walk w = {.began =

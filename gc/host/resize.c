@@ -115,7 +115,7 @@ void *resize_object(struct rt_thread *t, void *p, const struct object *o,
 	else if (resize_in_place(t->p, o, n))
 		to = p;
 	// This keeps the old object alive until here.  On a thread with exact
-	// roots the host does (rt/free.h).
+	// roots the host must do that (rt/free.h).
 	__asm__ volatile("" : : "r"(p) : "memory");
 	return to;
 }

@@ -240,8 +240,8 @@ static void note_type(struct want *w, void *obj)
 }
 
 // serve answers one request.  The world must be stopped.  *taken says whether
-// earlier requests have taken memory since the last flush.  What they did not
-// need is in caches.
+// earlier requests have taken memory since the last flush.  Memory that they
+// took and did not need is in caches.
 static void serve(struct rt_proc *p, struct request *r, bool *taken)
 {
 	// The kind may have ended while the thread was stopped.
@@ -282,8 +282,8 @@ static void serve_all(struct rt_proc *p, struct ask *asked)
 			serve(p, (struct request *)a, &taken);
 }
 
-// collect returns when an ask was answered, by this thread or by another.  What
-// the last collection has left to sweep is swept before the stop of this one.
+// collect returns when an ask was answered, by this thread or by another.  The
+// rest of the previous sweep is done before this collection's stop.
 static void collect(struct rt_proc *p, struct ask *a)
 {
 	struct ask *asked;
@@ -330,8 +330,8 @@ static void learn_processors(struct rt_proc *p)
 	context_keep();
 }
 
-// collect_due sweeps the rest, and collects if that is still due.  Only after
-// the sweep is the goal the right one, which may be higher than the one before.
+// collect_due sweeps the rest, and collects if that is still due.  The goal is
+// right only after the sweep, which may raise it.
 static RT_NOINLINE void collect_due(struct rt_proc *p)
 {
 	if (door_nogc())
@@ -378,8 +378,8 @@ static RT_NOINLINE void end_sweep(struct rt_proc *p)
 		scavenger_advise(p);
 }
 
-// do_due sweeps, collects, and calls the background thread, as far as that is
-// due.  Then it releases pages if mapping more bytes would exceed the memory
+// do_due does what is due: it ends a sweep, collects, and calls the background
+// thread.  Then it releases pages if mapping more bytes would exceed the memory
 // limit.
 static RT_NOINLINE void do_due(struct rt_proc *p, size_t more)
 {
@@ -570,7 +570,8 @@ static RT_NOINLINE bool tell_notices(struct rt_thread *t)
 void *supply_request(struct rt_thread *t, struct want *w)
 {
 	RT_ASSERT(t == rt_thread_tls);
-	// What the range can never hold is refused before anything is tried.
+	// A request that the range can never hold is refused before anything is
+	// tried.
 	if (!door_supplying_to(t, "an allocation") || w->n > arena.reserved ||
 	    (w->kind >= KIND_TYPED && !kinds_exists(w->kind)))
 		return NULL;
@@ -596,8 +597,8 @@ void *supply_request(struct rt_thread *t, struct want *w)
 
 size_t supply_aligned(size_t align, size_t n)
 {
-	// A tiny block aligns each of its parts as far as the part's size is a
-	// multiple of the alignment.
+	// A tiny block aligns a part to the greatest power of two, up to 8,
+	// that divides the part's size.
 	n = base_align_up(n, base_min(align, RT_GRANULE));
 	if (align <= RT_GRANULE || align > RT_PAGE_SIZE ||
 	    n > SIZECLASS_MAX_REQUEST)

@@ -94,8 +94,9 @@ RT_INLINE unsigned supply_class(unsigned kind, size_t n)
 
 // supply_is_tiny tells whether a request is combined with others in a block of
 // 16 bytes.  Go combines everything smaller than a block.  Here, without
-// align8, only requests below 6 bytes are combined: those of 6 to 8 fit as
-// densely into slots of 8 bytes, and of those above 8 no two fit into a block.
+// align8, only requests below 6 bytes are combined.  Requests of 6 to 8 bytes
+// fit as densely into slots of 8 bytes, and no two larger ones fit into a
+// block.
 RT_INLINE bool supply_is_tiny(unsigned kind, size_t n)
 {
 	return kind == KIND_NOSCAN && n < SIZECLASS_TINY_SIZE &&
@@ -106,9 +107,9 @@ RT_INLINE bool supply_is_tiny(unsigned kind, size_t n)
 // p must be the calling thread's P.
 void supply_collect(struct rt_proc *p, enum ask_cause cause);
 
-// supply_adjust_external counts bytes that objects own outside the heap.  If
-// more of them make a collection due, the thread of mc, which must be the
-// caller, loses its runs.  So its next allocation collects, inline or not.
+// supply_adjust_external counts bytes that objects own outside the heap.  If an
+// increase makes a collection due, the thread of mc, which must be the caller,
+// loses its runs.  So its next allocation collects, inline or not.
 void supply_adjust_external(struct rt_mcache *mc, int64_t delta);
 
 // supply_reset begins to count allocations for gcstress anew.

@@ -26,8 +26,8 @@ void visit_leave(const struct visit *v);
 
 // visit_enter_swept is visit_enter with all swept: the caller finds alloc bits
 // and statistics as if the last collection had swept in its stop.  Threads that
-// may be stopped sweep before the stop.  For others, and for what a collection
-// leaves in between, the stop lasts longer.
+// may be stopped sweep before the stop.  The stop lasts longer for other
+// threads, and if another collection leaves something to sweep in between.
 struct visit visit_enter_swept(int reason);
 
 // visit_begin stops the world for the host until visit_end.  The calling thread
@@ -37,9 +37,9 @@ struct visit visit_enter_swept(int reason);
 void visit_begin(int reason);
 void visit_end(struct rt_stop_times *times);
 
-// visit_report keeps a text for the warn handler until the stop has ended.  Of
-// several texts in one stop it keeps the first that is not empty.  Only the
-// stopper may call it.
+// visit_report keeps a text for the warn handler until the stop has ended.  If
+// there are several texts in one stop, it keeps the first that is not empty.
+// Only the stopper may call it.
 void visit_report(const struct text *t);
 
 // visit_walking tells whether the stopper is inside a walk.

@@ -25,9 +25,9 @@ struct crew_calls {
 
 RT_GLOBAL struct crew_calls crew_calls;
 
-// crew_call wakes the helpers for a task.  Of two calls at the same time one
-// may be lost.  So only CREW_QUIT may meet another call, because helpers look
-// after every call whether they must end.
+// crew_call wakes the helpers for a task.  If two calls come at the same time,
+// one may be lost.  So only CREW_QUIT may meet another call, because helpers
+// look after every call whether they must end.
 void crew_call(enum crew_task task);
 
 // crew_wait waits until there is a call other than *seen, sets *seen to it, and

@@ -18,8 +18,8 @@
 
 enum { DRAIN_QUEUE = 8 }; // with 8 to 16, marking is as fast as memory
 
-// What the opener knows of helpers.  No check: it is made anew in each
-// marking, and means nothing in between.
+// What the opener knows of helpers.  There is no check function: it is made
+// anew in each marking, and means nothing in between.
 struct drain {
 	struct marker first; // the opener, whose thread stopped the world
 	uint64_t call_after; // entries that it takes before helpers are called

@@ -518,10 +518,10 @@ static struct mspan *next_dead_span(uint64_t *page)
 }
 
 // spare_span undoes the choice of rt_drop_now in a span, for objects that it
-// has not dropped yet.  If some of them were alive before, all of them are
-// alive now, and those that had died die again in the next collection.  Another
-// thread may free by hand an object that is alive again, so its bits change
-// last.
+// has not dropped yet.  If some of them were alive before, all of them become
+// alive.  Those that were dead before die again in the next collection.
+// Another thread may free by hand an object that is alive again, so its bits
+// change last.
 static void spare_span(struct mspan *s)
 {
 	unsigned nwords = s->nwords;

@@ -52,7 +52,8 @@ struct drops {
 	unsigned at_word;    // of that span
 	struct mspan *next;
 	struct mspan *next_last; // undefined if next is NULL
-	unsigned turn;		 // of the batch; what dies has the other
+	unsigned turn;		 // of the batch; newly dead objects have the
+				 // other
 	atomic_u32 open;	 // 1: there is a batch
 	bool now;		 // rt_drop_now has the turn of the batch
 	bool mixed;		 // objects that wait belong to a batch that was
@@ -60,7 +61,7 @@ struct drops {
 	bool loose;		 // some objects may be loose
 	bool deep;		 // the dead lead on; only in a marking
 	uint64_t died;		 // objects, in the last collection
-	uint64_t waited;	 // bytes of those that died before it and wait
+	uint64_t waited;	 // bytes of the dead that waited before it
 };
 
 RT_GLOBAL struct drops drops;
@@ -191,7 +192,8 @@ RT_INLINE bool drops_finished(void)
 // drops_end takes up to n spans off a batch that is finished, and returns them
 // linked by next.  Before it polls, the caller must free the dropped objects of
 // those that are not condemned, and pass to drops_requeue those spans in which
-// other objects have died meanwhile.  With the last span the batch ends.
+// other objects have died meanwhile.  The batch ends when its last span is
+// taken off.
 struct mspan *drops_end(unsigned n);
 void drops_requeue(struct mspan *s);
 

@@ -15,7 +15,7 @@
 
 enum { FRAMEMARK_WORDS = 64 };
 
-// No check: any words are possible.
+// There is no check function: any words are possible.
 struct framemark {
 	uintptr_t words[FRAMEMARK_WORDS];
 };

@@ -4,8 +4,8 @@
 //
 // The list is the host's (rt/frame.h).  It may be read while its thread is
 // stopped, or while no thread runs on the stack that it was saved for.  The
-// walk is a loop: a list may be as long as there is stack.  No check: a frame
-// is memory of the host.
+// walk is a loop: a list may be as long as there is stack.  There is no check
+// function: a frame is memory of the host.
 #ifndef GC_MARK_FRAMES_H
 #define GC_MARK_FRAMES_H
 

@@ -59,8 +59,8 @@ void gain_always(bool on);
 void gain_note(struct gain *g, const struct gain_marking *marking);
 
 // gain_check returns NULL if all invariants hold, otherwise what does not.  The
-// world must be stopped.  Any interval is legal: a long one forces one way.
-// Debug builds call it in gain_note.
+// world must be stopped.  Any interval is legal: a long one forces marking with
+// helpers, or without.  Debug builds call it in gain_note.
 const char *gain_check(const struct gain *g);
 
 #endif

@@ -228,8 +228,8 @@ const char *grey_check(const struct marker *m)
 
 // ---- words that point inside ----
 
-// The place of an allocated object's mark.  No check: it is made anew for each
-// word.
+// The place of an allocated object's mark.  There is no check function: it is
+// made anew for each word.
 struct grey_place {
 	atomic_u64 *markword; // its markword
 	uint64_t bit;

@@ -247,8 +247,8 @@ RT_INLINE bool grey_keep(struct marker *m, atomic_u64 *markword, uint64_t bit)
 	return true;
 }
 
-// grey_set sets a bit of a markword that was read as old.  Returns false if the
-// object was found before, as far as m can see.
+// grey_set sets a bit of a markword that was read as old.  Returns false if m
+// sees that the object is marked already.
 RT_INLINE bool grey_set(struct marker *m, atomic_u64 *markword, uint64_t old,
 			uint64_t bit, uint32_t pageword)
 {

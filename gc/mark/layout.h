@@ -46,8 +46,8 @@ struct layout {
 	void *arg;
 };
 
-// No check: registry_check has judged a layout before it is written, and no
-// two of its fields can contradict each other later.
+// There is no check function: registry_check has judged a layout before it is
+// written, and no two of its fields can contradict each other later.
 RT_GLOBAL struct layout layouts[KIND_COUNT];
 
 // layout_init resets the layouts of registered kinds.

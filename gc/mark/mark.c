@@ -35,8 +35,8 @@ enum {
 	STACK_JOBS = 256,
 };
 
-// The jobs of a marking.  Written by the opener.  No check, for the reason in
-// drain.h.
+// The jobs of a marking.  Written by the opener.  There is no check function,
+// for the reason in drain.h.
 static struct {
 	// Jobs come in this order.
 	uint32_t range_jobs;
@@ -489,10 +489,10 @@ static void finish_overflow(struct marker *m)
 
 // mark_past_end scans stacks and registers a second time, when all else is
 // marked.  Nothing but past_end keeps the objects that it marks.  Those whose
-// end a word equals are counted as kept by past_end; what they lead to is not.
-// The first scan does not look for ends: most of what it found would be kept by
-// other references too.  If an end leads to an object that owns a stack, all
-// stacks are scanned once more.
+// end a word equals are counted as kept by past_end; objects that they lead to
+// are not.  The first scan does not look for ends: most of what it found would
+// be kept by other references too.  If an end leads to an object that owns a
+// stack, all stacks are scanned once more.
 static void mark_past_end(struct marker *m)
 {
 	mark.past_end = true;

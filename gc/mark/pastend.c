@@ -35,9 +35,9 @@ static bool misses(const struct marker *m, uintptr_t w)
 }
 
 // keep_any is for large objects, and for classes whose objects share granules.
-// The byte before w is in the object that ends at w.  If the byte is in a small
-// object that does not end at w, then w points into that object too, so it is
-// marked already.
+// An object that ends at w contains the byte before w.  If the byte is in a
+// small object that does not end at w, then w points into that object too, so
+// it is marked already.
 static RT_NOINLINE void keep_any(struct marker *m, uintptr_t w)
 {
 	if (!misses(m, w))

@@ -66,7 +66,7 @@ static void rescan_object(struct marker *m, const struct mspan *s,
 		rescan_words(m, base, end);
 		return;
 	}
-	// With an empty stack, all of it has room for what this object leads
+	// Once the stack is empty, all of it is room for what this object leads
 	// to.
 	drain_stack(m);
 	trace_again(m, kind, base, end - base);

@@ -3,8 +3,8 @@
 // Go: scanobject (mgcmark.go).
 //
 // Every aligned word that lies in the heap's range is pushed; whether it is a
-// pointer is found out when it is popped.  Of a large object only the first
-// piece is scanned at once.  The rest is a range from which any marker takes
+// pointer is found out when it is popped.  Only the first piece of a large
+// object is scanned at once.  The rest is a range from which any marker takes
 // pieces, so the stack stays small.  Scanning never drains.
 #ifndef GC_MARK_SCAN_H
 #define GC_MARK_SCAN_H
@@ -56,9 +56,9 @@ uintptr_t scan_from_stack(struct marker *m, uintptr_t lo, uintptr_t hi);
 // must be scanned again.
 void scan_overflow(struct marker *m, uintptr_t base);
 
-// scan_wide pushes the words of an object of size bytes that was just marked;
-// of a large one only those of the first piece.  If they do not fit, it notes
-// the overflow.
+// scan_wide pushes the words of an object of size bytes that was just marked.
+// If the object is large, it pushes only those of the first piece.  If they do
+// not fit, it notes the overflow.
 void scan_wide(struct marker *m, uintptr_t base, uint64_t size);
 
 static_assert(GREY_SMALL_BYTES <= WORK_FEW * sizeof(uintptr_t),

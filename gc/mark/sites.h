@@ -13,7 +13,7 @@
 
 #include "runtime/base/base.h"
 
-// What is known of the object that a site leads to, what is worse last.
+// What is known of the object that a site leads to, the worst last.
 enum site_target {
 	SITE_NONE,
 	SITE_IGNORED, // a callback tells it, but RT_KIND_BASE ignores that

@@ -295,7 +295,7 @@ void stacks_fini(void)
 // ---- which stacks run ----
 
 // The threads of one walk, by their stack pointers.  Only the stopper uses it.
-// No check: it means nothing between two walks.
+// There is no check function: it means nothing between two walks.
 static struct {
 	unsigned n;
 	uintptr_t sp[LOOK_AT];

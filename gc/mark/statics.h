@@ -30,7 +30,8 @@ enum {
 	STATICS_MET = 128,     // after a restart, more are scanned again
 };
 
-// No check: the dynamic linker owns what is at these addresses.
+// There is no check function: the dynamic linker owns what is at these
+// addresses.
 struct statics {
 	bool on;
 	// Of the program itself, which is never unloaded.
@@ -73,8 +74,8 @@ int statics_set(bool on);
 void statics_begin(struct statics_walk *walk, uint32_t tid);
 bool statics_next(struct statics_walk *walk, struct statics_range *r);
 
-// statics_copy copies the beginning of [*lo, hi), as far as there is room, to
-// the words at to, and moves *lo to the end of what it has copied.  Returns the
+// statics_copy copies up to room words from the beginning of [*lo, hi) to the
+// words at to, and moves *lo to the end of what it has copied.  Returns the
 // number of words; 0 if *lo was moved past what cannot be read.
 size_t statics_copy(uint32_t tid, uintptr_t *to, size_t room, uintptr_t *lo,
 		    uintptr_t hi);

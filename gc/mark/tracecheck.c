@@ -15,7 +15,8 @@
 #include "gc/mark/sites.h"
 #include "gc/mark/notices.h"
 
-// The state of the search in this stop.  No check: it is made anew in each.
+// The state of the search in this stop.  There is no check function: it is made
+// anew in each stop.
 static struct {
 	struct targets targets; // of the object that is looked at
 	uint64_t skipped;	// objects, for lack of memory
@@ -198,7 +199,8 @@ static bool any_told(const struct leads *to)
 }
 
 // type_key returns a number by which objects of one type differ from those of
-// others.  Of a small typed object only its size and its references are known.
+// others.  For a small typed object the type is not known, only its size and
+// its references.
 static uint64_t type_key(const struct look *l)
 {
 	uintptr_t end = base_min(l->end, l->obj + TYPEBITS_BYTES);

@@ -329,7 +329,7 @@ static bool any_busy(void)
 	return atomic_u32_load_relaxed(&work_agreed.busy) != 0;
 }
 
-// set_busy makes w busy: it was given something, or all is over for it.
+// set_busy makes w busy: it has got something to do, or marking is over for it.
 static void set_busy(struct work *w)
 {
 	RT_ASSERT(!w->busy);

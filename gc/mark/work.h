@@ -88,7 +88,8 @@ enum work_words {
 };
 
 // Words to be scanned, [lo, hi), 8-aligned.  Values and elements have stride
-// bytes, all others 8.  No check: work_add_range asserts bounds and stride.
+// bytes, all others 8.  There is no check function: work_add_range asserts
+// bounds and stride.
 struct work_range {
 	uintptr_t lo;
 	uintptr_t hi;

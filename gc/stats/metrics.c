@@ -83,7 +83,7 @@ enum {
 };
 
 // A count is of sizes from its edge to below the next edge.  An edge is one
-// more than the largest size of the class before.
+// more than the largest size of the previous class.
 static const double by_size_edges[BY_SIZE_COUNTS + 1] = {
     1,	   9,	  17,	 25,	33,    49,    65,    81,    97,	      113,
     129,   145,	  161,	 177,	193,   209,   225,   241,   257,      289,

@@ -6,10 +6,10 @@
 // the same numbers.  Each is loaded once, so that a sum and its parts come from
 // the same loads.
 //
-// With the world stopped all of a snapshot is of one moment; it is exact if the
-// caches were flushed before.  A live snapshot stops no thread: heap is of one
-// moment, the record of collections is of another, CPU time of a third, and
-// every other field has a moment of its own.
+// If the world is stopped, every number of a snapshot is of one moment.  The
+// snapshot is exact if the caches were flushed before.  A live snapshot stops
+// no thread: heap is of one moment, the record of collections is of another,
+// CPU time of a third, and every other field has a moment of its own.
 #ifndef GC_STATS_SNAPSHOT_H
 #define GC_STATS_SNAPSHOT_H
 

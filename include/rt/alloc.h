@@ -270,9 +270,9 @@ rt_alloc_of_(rt_thread *t, int kind, size_t n)
  *
  * But in most cases an allocation of up to RT_INLINE_MAX bytes does these only
  * when its run is used up: once in at most 8 KiB of one size class and kind.
- * From a run it only takes a slot, inline or not, even if a stop is requested.
- * So a loop that allocates seldom must poll as well (rt_poll).  Every larger
- * allocation polls.
+ * Otherwise it only takes a slot of the run, inline or not, even if a stop is
+ * requested.  So a loop that allocates seldom must poll as well (rt_poll).
+ * Every larger allocation polls.
  */
 
 /*
@@ -317,9 +317,9 @@ RT_API void *rt_alloc_of(int kind, size_t n);
 RT_API void *rt_alloc_kind_in(rt_thread *t, int kind, size_t n);
 
 /*
- * rt_alloc_typed allocates an object of a type (rt_type) that needs no word of
- * the object to find the type again.  Its kind is RT_TYPED.  The collector
- * reads only the words that the bitmaps name; any other word may hold anything.
+ * rt_alloc_typed allocates an object of a type (rt_type).  No word of the
+ * object has to lead to the type.  Its kind is RT_TYPED.  The collector reads
+ * only the words that the bitmaps name; any other word may hold anything.
  *
  * count is the number of elements of the tail.  If the type has no tail, the
  * object is an array of count elements of the whole type: 1 for a single
@@ -365,8 +365,8 @@ RT_API void *rt_alloc_aligned(int kind, size_t align, size_t n);
  * rt_alloc_many writes up to count new objects of a kind, of n bytes each, to
  * out.  It returns how many it wrote.  That is less than count if memory runs
  * out, a collection becomes due, free pages must be released for the memory
- * limit, or memory of the dead is being freed (rt_config.sweep).  If n is
- * above 32760, it is at most 1.  Returns 0 where rt_alloc_kind returns NULL,
+ * limit, or memory of the dead is being freed (rt_config.sweep).  If n is above
+ * 32760, the result is at most 1.  Returns 0 where rt_alloc_kind returns NULL,
  * and if count is 0 or out is null.
  *
  * It collects only before the first object.  The collector does not know of
@@ -483,8 +483,8 @@ static inline void rt_keep_alive(const void *p)
  * smaller.
  *
  * Pointers in the stack keep objects alive only while it is registered
- * (rt/roots.h, rt/stack.h), or as far as a root callback tells them.  The host
- * must end a registration before it frees the stack.
+ * (rt/roots.h, rt/stack.h), or if a root callback tells them.  The host must
+ * end a registration before it frees the stack.
  *
  * The host may protect whole pages of the system's inside the stack, as a guard
  * (mprotect).  It must make them readable and writable again before it frees

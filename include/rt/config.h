@@ -224,10 +224,11 @@ typedef struct rt_config {
 	 * made for this, if not before, when 32 MiB count for the goal, even if
 	 * scavenge is 0.  With gc_threads 0 it is as 1.
 	 *
-	 * What lies ahead counts in heap_idle and not in heap_released.  The
-	 * system takes it from the memory next to the processor that brings it
-	 * in; so choose 1 if gc_affinity names processors of another node.
-	 * Before Linux 5.14 each value is as 0.  Default 2.
+	 * Memory that is brought in ahead of use counts in heap_idle and not in
+	 * heap_released.  The system takes it from the memory next to the
+	 * processor that brings it in; so choose 1 if gc_affinity names
+	 * processors of another node.  Before Linux 5.14 each value is as 0.
+	 * Default 2.
 	 */
 	uint8_t populate;
 
@@ -407,7 +408,7 @@ typedef struct rt_config {
 	 * again; doc/operating.md explains it.  A line that stderr does not
 	 * take at once is dropped; the metric /gc/trace/dropped:lines counts
 	 * them.  2: it also writes what it has found alive: a line with the
-	 * sums, and one for each size class with living objects.  To count that
+	 * sums, and one for each size class with living objects.  Counting that
 	 * makes the stop longer.  0: none.  Default 0.
 	 */
 	uint8_t gctrace;
@@ -434,8 +435,8 @@ typedef struct rt_config {
 	 * Seconds after which the host counts as idle, 0 to 255.  It is idle if
 	 * in that time it has neither collected nor set the percentage, the
 	 * least goal or a limit (rt/gc.h), and its objects have grown or shrunk
-	 * by at most 1 percent of the heap goal.  What it allocates and frees
-	 * by hand in that time does not count.  Then the background thread
+	 * by at most 1 percent of the heap goal.  Objects that it allocates and
+	 * frees by hand in that time do not count.  Then the background thread
 	 * releases all free pages, with 5 percent of processor time, including
 	 * those that threads in blocking regions have set aside.  A thread that
 	 * leaves its region meanwhile may wait for some microseconds.
@@ -447,10 +448,9 @@ typedef struct rt_config {
 	uint8_t idle_s;
 
 	/*
-	 * 1: each collection writes a line about what went back to the system
-	 * since the one before, and rt_free_os_memory a line about what it
-	 * released.  Both are written as those of gctrace.  0: none.  Default
-	 * 0.
+	 * 1: each collection writes a line about what was released since the
+	 * previous one, and rt_free_os_memory a line about what it released.
+	 * Both are written as those of gctrace.  0: none.  Default 0.
 	 */
 	uint8_t scavtrace;
 
@@ -510,9 +510,9 @@ typedef struct rt_config {
 	 * how large its stack is.  So even a host with a single thread must
 	 * expect them inside its blocking regions (rt_blocking_enter).
 	 * Destructors, the ready callback and the out-of-memory and warn
-	 * handlers never run there.  What the warn handler is to be told waits
-	 * until a thread of the host makes a call that tells it
-	 * (rt_set_warn_handler).  The fatal handler may run there.
+	 * handlers never run there.  A text for the warn handler waits until a
+	 * thread of the host makes a call that tells it (rt_set_warn_handler).
+	 * The fatal handler may run there.
 	 *
 	 * The collection counts as one that the host did not request, in
 	 * num_forced_gc as in heap_headroom.  It does not end the idle time of

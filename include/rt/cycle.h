@@ -83,10 +83,10 @@ typedef struct rt_cycle {
 	 * helpers.  sweep_cpu_ns is only that of the thread that collected, in
 	 * the stop (rt_config.sweep).  If heap_start is below 1 MiB, no clock
 	 * is read for these two, and that thread counts with its wall time.
-	 * What is swept after the stop is in the record of the next collection
-	 * (swept_background_cpu_ns, swept_assist_cpu_ns).  process_cpu_ns is
-	 * that of the whole process during the stop, including helpers and
-	 * threads inside blocking regions. */
+	 * Time of sweeping after the stop is in the record of the next
+	 * collection (swept_background_cpu_ns, swept_assist_cpu_ns).
+	 * process_cpu_ns is that of the whole process during the stop,
+	 * including helpers and threads inside blocking regions. */
 	uint64_t stopping_cpu_ns; /* as in rt_stop_times */
 	uint64_t mark_cpu_ns;
 	uint64_t sweep_cpu_ns;
@@ -145,10 +145,10 @@ typedef struct rt_cycle {
 	uint64_t heap_idle;
 	uint64_t heap_released;
 
-	/* Bytes that were released since the collection before: by the
-	 * background thread (rt_config.scavenge), and by threads that
-	 * allocated at the memory limit.  What rt_free_os_memory released is in
-	 * neither, but in scavenged_forced. */
+	/* Bytes that were released since the previous collection: by the
+	 * background thread (rt_config.scavenge), and by threads that allocated
+	 * at the memory limit.  Neither includes what rt_free_os_memory
+	 * released (scavenged_forced). */
 	uint64_t scavenged_background;
 	uint64_t scavenged_assist;
 
@@ -176,24 +176,25 @@ typedef struct rt_cycle {
 	uint64_t swept_background_cpu_ns;
 	uint64_t swept_assist_cpu_ns;
 
-	/* Bytes that rt_free_os_memory released since the collection before. */
+	/* Bytes that rt_free_os_memory released since the previous
+	 * collection. */
 	uint64_t scavenged_forced;
 
 	/* Bytes that counted for the goal when all were stopped: heap_start, by
-	 * how much interpreter stacks had grown since the collection before,
+	 * how much interpreter stacks had grown since the previous collection,
 	 * and what objects own outside the heap (rt_adjust_external). */
 	uint64_t used;
 
-	/* Bytes of objects that were allocated since the collection before,
+	/* Bytes of objects that were allocated since the previous collection,
 	 * freed or not: growth of total_alloc of rt_memstats. */
 	uint64_t allocated;
 
-	/* CPU time of the process from the end of the collection before until
-	 * the end of this stop.  process_cpu_ns is part of it.  For the first
-	 * collection of a heap the time begins with the process, even if the
-	 * heap is not the first one.  In the child of a fork, if the heap is
-	 * older than the fork, CPU time of the parent until the fork counts as
-	 * time of the child. */
+	/* CPU time of the process from the end of the previous collection's
+	 * stop until the end of this stop.  process_cpu_ns is part of it.  For
+	 * the first collection of a heap the time begins with the process, even
+	 * if the heap is not the first one.  In the child of a fork, if the
+	 * heap is older than the fork, CPU time of the parent until the fork
+	 * counts as time of the child. */
 	uint64_t interval_cpu_ns;
 
 	/* The bucket of rt_config.gc_cpu_limit at the end of the stop: CPU time
@@ -213,8 +214,8 @@ typedef struct rt_cycle {
 	 *   headroom  what lives, and rt_config.heap_headroom, or less for a
 	 *             small heap
 	 *   minimum   rt_config.heap_min at the percentage
-	 *   before    what is kept of the goal before while the heap still has
-	 *             the pages of what died; 0: nothing
+	 *   before    what is kept of the previous goal while the heap still
+	 *             has the pages of what died; 0: nothing
 	 *   limit     what the memory limit and the hard limit leave
 	 * UINT64_MAX: there is no such term.  The first three are so while
 	 * gc_percent is below 0, the last if there is no limit. */

@@ -150,9 +150,9 @@ RT_API size_t rt_finalizers_ready(void);
  * A pick callback chooses objects: 1 for yes.  It is called with the world
  * stopped, by the thread that called rt_drop_now or rt_heap_list.  It must not
  * allocate, block, poll, leave by longjmp or by an exception, or end its
- * thread.  Of this library it may call what a describe callback may call
- * (rt/rt.h).  Of these rt_size, rt_base, rt_is_heap and rt_kind_of know nothing
- * of an object that is ready to be dropped.
+ * thread.  It may call those functions of this library that a describe callback
+ * may call (rt/rt.h).  But rt_size, rt_base, rt_is_heap and rt_kind_of know
+ * nothing of an object that is ready to be dropped.
  *
  * The object may be one that the host has not filled yet, as for a trace
  * callback.  It may be dead, and then what it refers to may be gone, unless its
@@ -198,7 +198,7 @@ typedef int rt_pick_fn(const void *obj, size_t size, void *arg);
  * (destructors run already, on another thread or around this call; in the ready
  * callback; own stop, or a destructor has left its thread in one), RT_EPERM
  * (not attached), RT_ESTATE (inside a blocking region or a no-GC stretch, or a
- * destructor has left one open; no heap).  Of these states only one ends by
+ * destructor has left one open; no heap).  Only one of these states ends by
  * itself: that another thread runs destructors.
  *
  * Attached threads.  Blocks, because it stops the world.  A destructor may

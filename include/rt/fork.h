@@ -37,8 +37,8 @@
  * stacks (rt_stack_alloc) that the lost threads used stay allocated.  Only a
  * registration with RT_STACK_THREAD ends with its thread.  Statistics continue
  * from their old values, and so do the records of collections (rt_read_cycle),
- * rt_read_stops and rt_read_gcstats.  The child of a fork makes threads of the
- * library of its own.
+ * rt_read_stops and rt_read_gcstats.  In the child the library makes new
+ * threads of its own when it needs them.
  *
  * The stacks of the lost threads, where their thread-local variables may lie as
  * well, are still readable when fork returns.  But the C library may use them

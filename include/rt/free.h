@@ -26,8 +26,8 @@ extern "C" {
  * its own memory and rt_roots_add_values.
  *
  * The object is n bytes of zeros, aligned to 16 bytes.  Returns NULL if kind is
- * neither of the two, and where rt_alloc_kind does.  What it returns for n = 0
- * is no object and need not be freed.
+ * neither of the two, and where rt_alloc_kind does.  The result for n = 0 is no
+ * object and need not be freed.
  *
  * Attached threads, outside a blocking region.  Collects, blocks and polls.
  */
@@ -103,7 +103,7 @@ RT_API int rt_free(void *p);
  * exceptions: one that rt_drop_now has dropped is dead, and if a handler
  * detaches the thread, the object may be gone (Handlers in rt/gc.h).  Lack of
  * memory never prevents an object from shrinking, unless other requests may
- * share it.  It is noticed that an object was freed before where rt_free would
+ * share it.  An earlier free of the object is noticed where rt_free would
  * notice it.
  *
  * In statistics, the bytes that an object gains in place count in total_alloc,
@@ -126,8 +126,8 @@ RT_API void *rt_realloc(int kind, void *p, size_t n);
  * (n is 0, p is not the beginning of an object, or the object is typed or was
  * freed before), RT_ESTATE (inside a blocking region; no heap), RT_EPERM (not
  * attached), RT_EBUSY (own stop).  Shrinking never fails with RT_ENOMEM, unless
- * the object may share its memory.  It is noticed that an object was freed
- * before where rt_free would notice it.
+ * the object may share its memory.  An earlier free of the object is noticed
+ * where rt_free would notice it.
  *
  * Attached threads, outside a blocking region and not in their own stop.  Does
  * not collect, block or poll.  But it may clear memory that was used before,

@@ -164,9 +164,9 @@ RT_API int rt_set_heap_max(size_t bytes, size_t *old);
 /*
  * rt_adjust_external tells the heap that objects own delta bytes more outside
  * the heap, for example for the pixels of an image, or fewer if delta is
- * negative.  The heap keeps the sum, which begins at 0.  What is added counts
- * as allocated, so it brings the next collection nearer.  A collection counts
- * the whole sum as alive, so a large sum raises the goal as live objects do.
+ * negative.  The heap keeps the sum, which begins at 0.  Added bytes count as
+ * allocated, so they bring the next collection nearer.  A collection counts the
+ * whole sum as alive, so a large sum raises the goal as live objects do.
  *
  * A collection does not change the sum.  When the host frees such memory, it
  * must subtract what it added.  If the last collection counted that memory, the
@@ -335,9 +335,9 @@ RT_API int rt_set_warn_handler(rt_text_fn *fn, void *arg);
  *
  * fn may start a program, such as a crash reporter, and wait for it: by
  * posix_spawn, or by vfork and exec.  These run no handlers of pthread_atfork,
- * so locks that other threads hold do not matter.  A fork() works as far as
- * this library goes (see rt_fork_prepare), but runs the handlers of others,
- * which may wait for a lock for ever.
+ * so locks that other threads hold do not matter.  This library permits a
+ * fork() (see rt_fork_prepare), but fork runs the handlers of other code, which
+ * may wait for a lock for ever.
  *
  * Returns 0, or RT_EBUSY (own stop).
  *

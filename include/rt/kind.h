@@ -70,8 +70,8 @@ enum rt_kind {
  *  - It never runs inside another callback.
  *  - It must not allocate, block, poll, or leave by longjmp or by an exception.
  *    It must not take a lock that a thread may hold where it polls or blocks,
- *    or when it ends a blocking region.  Of this library it may call the
- *    functions that rt/rt.h names for a callback of a collection.
+ *    or when it ends a blocking region.  It may call those functions of this
+ *    library that rt/rt.h names for a callback of a collection.
  *  - The object may be one that the host has not filled yet: what the host had
  *    stored when its thread was stopped is there, and the rest is zero.
  *  - It may read other objects that the object refers to, and memory of the
@@ -95,8 +95,8 @@ typedef void rt_trace_fn(rt_tracer *t, void *obj, size_t size, void *arg);
  * size is rt_size(obj).  The object may be one that the host has not filled
  * yet, or one that nothing reaches any more.  Then an object to which it refers
  * still exists if its trace callback or bitmap told the reference, and may be
- * gone if that forgot it.  What a trace callback must not do, a describe
- * callback must not do either.  Nor may it tell references.
+ * gone if that forgot it.  A describe callback must not tell references, nor do
+ * anything that a trace callback must not do.
  */
 typedef size_t rt_describe_fn(const void *obj, size_t size, char *buf, size_t n,
 			      void *arg);
@@ -232,17 +232,17 @@ enum rt_layout {
  * it has no type, or if its type has no such callback, the one of the kind
  * drops it.  If the kind has none either, nothing is called.  A kind with this
  * flag must have a drop callback, or types that may have some.  With
- * rt_config.align8 an object of at most 8 bytes takes 16.  What rt_alloc_kind
- * returns for size 0 has no destructor.
+ * rt_config.align8 an object of at most 8 bytes takes 16.  The result of
+ * rt_alloc_kind for size 0 has no destructor.
  *
  * RT_KIND_DROP_DEEP, only with RT_KIND_DROP: all that a dead object reaches
  * stays in place as long as the object itself, that is, until the last
  * destructor of those that died with it has returned.  Without this flag only
  * the dead objects themselves stay.
  *
- * RT_KIND_SERIAL and RT_KIND_ONCE are for kinds with trace callbacks.  With
- * RT_LAYOUT_NONE, with RT_LAYOUT_WORDS, and with RT_LAYOUT_TYPE for a type
- * without a callback, they are refused.
+ * RT_KIND_SERIAL and RT_KIND_ONCE are for kinds with trace callbacks.  They are
+ * refused with RT_LAYOUT_NONE, with RT_LAYOUT_WORDS, and with RT_LAYOUT_TYPE
+ * for a type without a callback.
  */
 enum rt_kind_flags {
 	RT_KIND_SERIAL = 2,

@@ -4,7 +4,7 @@
  * The stack and the registers of an attached thread are roots by themselves,
  * unless it attached with RT_THREAD_EXACT.  Static and thread-local variables,
  * and memory from malloc or mmap, are roots only while they are registered
- * here, or as far as a root callback tells what they hold.  rt_roots_static
+ * here, or if a root callback tells the pointers in them.  rt_roots_static
  * makes all static variables roots.  A handle is a root for one pointer.
  *
  * All that is registered here ends with the heap (rt_fini).  A host that makes
@@ -125,8 +125,8 @@ RT_API int rt_roots_remove(void *lo, void *hi);
  *    the same references.
  *  - It must not allocate, block, poll, or leave by longjmp or by an exception.
  *    It must not take a lock that a thread may hold where it polls or blocks,
- *    or when it ends a blocking region.  Of this library it may call the
- *    functions that rt/rt.h names for a callback of a collection.
+ *    or when it ends a blocking region.  It may call those functions of this
+ *    library that rt/rt.h names for a callback of a collection.
  *  - It may change memory of the host.  But it must not clear the unused part
  *    of a value stack if a thread may still read that part.  For example, a
  *    host that pops a frame, allocates, and then copies the frame's variables

@@ -37,12 +37,12 @@
  *    stopped.
  *  - A "callback of a collection" is a root callback (rt_roots_fn), a trace
  *    callback (rt_trace_fn) or a describe callback (rt_describe_fn).  It runs
- *    with the world stopped.  Of this library it may call only rt_handle_get
- *    and the functions that any thread may call "at any time": rt_size,
- *    rt_base, rt_is_heap, rt_kind_of, rt_heap_live, rt_finalizers_ready,
- *    rt_thread_self, rt_strerror and so on.  Root and trace callbacks may call
- *    those of rt/trace.h and rt_trace_stack as well, and root callbacks
- *    rt_thread_stack and rt_thread_set_stack_of.
+ *    with the world stopped.  The only functions of this library that it may
+ *    call are rt_handle_get and those that any thread may call "at any time":
+ *    rt_size, rt_base, rt_is_heap, rt_kind_of, rt_heap_live,
+ *    rt_finalizers_ready, rt_thread_self, rt_strerror and so on.  Root and
+ *    trace callbacks may call those of rt/trace.h and rt_trace_stack as well,
+ *    and root callbacks rt_thread_stack and rt_thread_set_stack_of.
  *  - A "span" is a row of the heap's pages, of 8 KiB each, with slots of one
  *    size class, or with one large object.
  *  - A thread's "cache" is what it allocates from without a lock: one span for

@@ -87,10 +87,10 @@ extern "C" {
  * After a switch a fiber may run on another thread.  Then no rt_thread * from
  * before the switch is valid.  Nor is the address of a thread-local variable,
  * which a compiler may keep over a call.  This concerns every function that is
- * active during the switch: the one that switches, its caller, and so on.  For
- * the library's variable gcc and clang keep no address on x86-64.  On other
- * processors these functions must use none of the inline functions and macros
- * that find the thread themselves:
+ * active during the switch: the one that switches, its caller, and so on.  On
+ * x86-64, gcc and clang do not keep the address of the library's own
+ * thread-local variable.  On other processors these functions must use none of
+ * the inline functions and macros that find the thread themselves:
  *
  *  - for inline allocation, they are compiled with RT_NO_INLINE_ALLOC, or call
  *    rt_alloc_in or rt_alloc_kind_in with rt_thread_self();
@@ -98,8 +98,8 @@ extern "C" {
  *  - for RT_STORE, rt_nogc_enter and rt_nogc_leave, they call a function of the
  *    host that uses these, does not switch, and must not be inlined.
  *
- * Those of rt/frame.h are right everywhere.  A thread-local variable of the
- * host's own needs such a function on every processor.
+ * The functions and macros of rt/frame.h are right everywhere.  A thread-local
+ * variable of the host's own needs such a function on every processor.
  *
  * A function of the host that the library calls must return on the thread that
  * called it.  Examples are a destructor, a handler and the fn of
@@ -228,10 +228,10 @@ RT_API int rt_stack_unregister(rt_stack *s);
 
 /*
  * rt_stack_move tells that a stack is now [lo, hi).  It is for value stacks
- * that are reallocated.  From the moment when the old memory ceases to be
- * readable until it has called rt_stack_move and set *sp, the caller must not
- * poll.  So it may call realloc, but not a function that polls or blocks, such
- * as rt_realloc, and must not wait for a lock in a blocking region.
+ * that are reallocated.  The caller must not poll from the moment when the old
+ * memory ceases to be readable until it has called rt_stack_move and set *sp.
+ * So it may call realloc, but not a function that polls or blocks, such as
+ * rt_realloc, and must not wait for a lock in a blocking region.
  *
  * Returns 0, or RT_EINVAL (s as in rt_stack_unregister; lo is null or not below
  * hi; RT_STACK_THREAD), RT_EBUSY, RT_EPERM or RT_ESTATE (as

@@ -39,9 +39,10 @@ typedef struct rt_stop_times {
 	uint64_t stopped_ns;
 	/* stopping_ns + stopped_ns; the metrics /sched/pauses/total/... */
 	uint64_t total_ns;
-	/* Sum, over the threads that ran at the request, of the time that each
-	 * was stopped before the last one.  The stopper, if it is attached and
-	 * outside a blocking region, counts with stopping_ns. */
+	/* How long the threads that ran at the request were stopped before the
+	 * last of them was stopped, summed over all of them.  The stopper, if
+	 * it is attached and outside a blocking region, counts with
+	 * stopping_ns. */
 	uint64_t stopping_cpu_ns;
 	uint32_t nthreads; /* threads that were attached then */
 	/* Number of the thread that was stopped last.  If no other thread had
@@ -126,10 +127,10 @@ typedef struct rt_stops {
 /*
  * rt_read_stops fills *s with what the stops for a reason (enum rt_stop_reason)
  * took.  All stops of the host count together: every reason from RT_STOP_HOST
- * on reads the same figures, and longest_reason is the host's number.  A reason
- * of the library for which there was no stop reads zeros, among them the one
- * that this version never has.  The figures begin at rt_init and are never
- * reset.
+ * on reads the same figures, and longest_reason is the host's number.  For a
+ * reason of the library without a stop, all figures are 0, as they always are
+ * for RT_STOP_GC_SWEEP_TERM in this version.  The figures begin at rt_init and
+ * are never reset.
  *
  * The figures are of one moment.  A stop counts before another thread can stop
  * the world.  The child of a fork begins with those of its parent, and both

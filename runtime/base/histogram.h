@@ -25,7 +25,7 @@ enum {
 };
 static_assert(HISTOGRAM_COUNTS == 162, "as in Go");
 
-// No check: each count may have any value.
+// There is no check function: each count may have any value.
 struct histogram {
 	atomic_u64 counts[HISTOGRAM_COUNTERS];
 	atomic_u64 underflow; // negative durations: the clock went back

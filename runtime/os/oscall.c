@@ -625,7 +625,7 @@ bool oscall_readable(const void *p)
 		      before) != EFAULT;
 }
 
-// A line of /proc/self/maps, as far as it was read: "lo-hi rwxp ...".
+// The part of a line of /proc/self/maps that was read so far: "lo-hi rwxp ...".
 struct maps_line {
 	uintptr_t bound[2];
 	unsigned part; // 0, 1: a bound; 2: the flag r; 3: the rest
@@ -743,8 +743,8 @@ static int end_below_module(struct dl_phdr_info *info, size_t size, void *f)
 
 // glibc protects the list of modules by a lock.  At a fork another thread may
 // hold it.  The child does not have that thread, so it must not ask for the
-// list, and uses the number of bytes that was found last.  No check: any values
-// are right together.
+// list, and uses the number of bytes that was found last.  There is no check
+// function: any values are right together.
 static struct {
 	atomic_u32 alone; // 1 if at the newest fork there was one thread only
 	bool lost;

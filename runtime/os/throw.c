@@ -59,8 +59,8 @@ void text_hex(struct text *t, uint64_t n)
 
 // ---- the handler ----
 
-// The pair is read and written as one: version is odd while it changes.  No
-// check: any thread may change it at any moment.
+// The pair is read and written as one: version is odd while it changes.  There
+// is no check function: any thread may change it at any moment.
 static struct {
 	atomic_u32 version;
 	atomic_ptr fn; // throw_handler *

@@ -113,7 +113,7 @@ static bool tables_hold(const struct pagealloc *pa, uint32_t nchunks)
 	       systable_ready(&pa->chunks);
 }
 
-// merged returns the summary of an entry that follows from its children.
+// merged computes the summary of an entry from those of its children.
 static pallocsum merged(const struct pagealloc *pa, unsigned level,
 			uint64_t entry)
 {

@@ -73,7 +73,7 @@ bool scavindex_tables_gone(const struct scavindex *s, uint32_t chunk);
 void scavindex_release_tables(struct scavindex *s, uint32_t chunk);
 
 // scavindex_next_cycle begins a new cycle.  An unforced search then includes
-// all chunks with pages that were freed in the cycle before.
+// all chunks with pages that were freed in the previous cycle.
 void scavindex_next_cycle(struct scavindex *s);
 
 #endif

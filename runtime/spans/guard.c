@@ -14,7 +14,7 @@ enum { GUARD_MAPPINGS = 2 };
 
 bool guard_on;
 
-// No check: each moves by itself, and any number is possible.
+// There is no check function: each moves by itself, and any number is possible.
 static atomic_u32 count;
 static atomic_u64 draws; // random numbers drawn
 

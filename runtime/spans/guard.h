@@ -10,8 +10,8 @@
 //
 //   | pages before | canary | object | canary | guard |
 //
-// The pages of a freed guarded object stay protected while they are free, as
-// far as the system allows; their pagewords say PAGEWORD_PROTECTED.  The next
+// The pages of a freed guarded object stay protected while they are free,
+// unless the system refuses.  Their pagewords say PAGEWORD_PROTECTED.  The next
 // allocation that takes such pages unprotects them.
 //
 // The guard consists of whole physical pages of one span.  Pages that are not a
@@ -58,8 +58,8 @@ uintptr_t guard_begin(uintptr_t base, uint64_t npages);
 // refuses, or if there are GUARD_MAX guards.
 bool guard_protect(uintptr_t base, uint64_t npages);
 
-// guard_leave protects, as far as the system allows, the other pages of a span
-// whose guard is protected.  It notes in the pagewords which pages are
+// guard_leave protects the other pages of a span whose guard is protected,
+// unless the system refuses.  It notes in the pagewords which pages are
 // protected.  The span must be withdrawn, and its pages not yet free.
 void guard_leave(uintptr_t base, uint64_t npages);
 

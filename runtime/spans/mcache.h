@@ -57,8 +57,8 @@ enum {
 	MCACHE_STACK_ORDERS = 4,       // stacks of 2, 4, 8 and 16 KiB
 	MCACHE_STACK_BYTES = 32 << 10, // at most, of each order
 	MCACHE_STACKS = MCACHE_STACK_BYTES / 2048,
-	// Of the two kinds that every heap has: a slot for each span class,
-	// and then one for each class that has runs which are not cleared.
+	// A slot for each span class of the two kinds that every heap has, and
+	// then one for each class that has runs which are not cleared.
 	MCACHE_SLOTS = SPANCLASS_BASE + RT_RUN_CLASSES,
 	MCACHE_WORDS = (MCACHE_SLOTS + 63) / 64,
 	MCACHE_KIND_WORDS = (SIZECLASS_COUNT + 63) / 64,

@@ -22,9 +22,9 @@
 enum {
 	MHEAP_CACHE_SPANS = 16,
 	// The first filling of a P's cache takes at most this many pages, or
-	// the number needed.  Each filling may take twice as many as the one
-	// before, up to a whole block; a flush reduces that to a quarter.  So
-	// many threads that allocate little do not spread over a large heap,
+	// the number needed.  Each filling may take twice as many as the
+	// previous one, up to a whole block; a flush reduces that to a quarter.
+	// So many threads that allocate little do not spread over a large heap,
 	// whose tables keep their memory until whole chunks are free.
 	MHEAP_CACHE_FIRST = 4,
 	// The most pages that a P populates ahead of use.  A P begins to do so
@@ -142,7 +142,7 @@ bool mheap_fits(const struct mheap_cache *cache, uint64_t npages);
 void mheap_free(struct rt_proc *p, struct mspan *list);
 void mheap_free_manual(struct rt_proc *p, struct mspan *s);
 
-// After a call of mheap_await_freed, mheap_freed_much is false until so many
+// After a call of mheap_await_freed, mheap_freed_much is false until that many
 // bytes of spans have been freed since the call.  Spans of work buffers do not
 // count.  mheap_take_freed returns what mheap_freed_much is, and makes it false
 // until the next call of mheap_await_freed.  If several threads call

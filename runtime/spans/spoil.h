@@ -7,7 +7,7 @@
 #include "runtime/os/settings.h"
 #include "runtime/os/poison.h"
 
-// What clobberfree overwrites freed objects with; it is no address.
+// clobberfree overwrites freed objects with this word, which is no address.
 #define SPOIL_CLOBBER UINT64_C(0xdeadbeefdeadbeef)
 
 // spoil_on tells whether the settings want freed objects to be spoiled.
@@ -16,8 +16,8 @@ RT_INLINE bool spoil_on(void)
 	return settings()->clobberfree != 0 || poison_on;
 }
 
-// spoil_object overwrites and poisons a freed object, as far as the settings
-// want that.
+// spoil_object overwrites a freed object if clobberfree is set, and poisons it
+// if poison_on is true.
 void spoil_object(void *p, uint64_t bytes);
 
 #endif

@@ -38,8 +38,8 @@ struct context {
 	uintptr_t home_hi; // hi of the stack that grows, once the host has set
 			   // other bounds
 	struct rt_stack *own; // registration of [lo, hi), or NULL
-	// on and beyond are found in a collection (gc/mark/stacks.h), and are
-	// valid in its stop.
+	// The next two fields are set in a collection (gc/mark/stacks.h), and
+	// are valid in its stop.
 	struct rt_stack *on; // the registered stack that it runs on, or NULL
 	uintptr_t beyond;    // end of the unknown stack that it runs on, or 0
 	void *fake;	     // the sanitizer's fake stack, or NULL

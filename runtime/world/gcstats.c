@@ -14,8 +14,8 @@
 
 struct gcstats gcstats;
 
-// What was accounted so far, and the stop of the collection under way.  No
-// check: clocks may show any number.
+// What was accounted so far, and the stop of the collection under way.  There
+// is no check function: clocks may show any number.
 struct clocks {
 	uint64_t now;	      // nanotime of the last accounting
 	uint64_t cpu;	      // CPU of the process by then
@@ -35,7 +35,8 @@ enum { WORDS = sizeof(struct accounts) / sizeof(uint64_t) };
 
 // The record as readers see it.  The writer raises begun before it changes a
 // word and done afterwards.  A reader that finds the two apart, or finds that
-// they changed, reads again.  No check: it is a copy of state, which has one.
+// they changed, reads again.  There is no check function: it is a copy of
+// state, which has one.
 static struct {
 	atomic_u64 begun;
 	atomic_u64 word[WORDS];
@@ -86,7 +87,8 @@ void cpustats_add(struct cpustats *c, const struct cpustats_interval *i)
 	c->user = c->total - (c->gc_total + c->scavenge_total + c->idle);
 }
 
-// follow raises a class to what it should be, as far as there is time left.
+// follow raises a class to exact, but by at most *left, and subtracts the
+// increase from *left.
 static void follow(uint64_t *class, uint64_t exact, uint64_t *left)
 {
 	uint64_t more = base_min(base_sub_sat(exact, *class), *left);
@@ -108,9 +110,9 @@ void cpustats_follow(struct cpustats *c, const struct cpustats *exact)
 	follow(&c->scavenge_background, exact->scavenge_background, &left);
 	follow(&c->idle, exact->idle, &left);
 	add_parts(c);
-	// Both have the identities, so the classes that were behind lacked
-	// together at least the new time.  So user gets no more than it should
-	// have.
+	// Both have the identities, so what the classes that were behind lacked
+	// adds up to at least the new time.  So user gets no more than it
+	// lacked.
 	c->user += left;
 }
 

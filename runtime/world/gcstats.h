@@ -8,7 +8,7 @@
 // they copy it until the copy is of one moment.  pausering.h and histogram.h
 // say how the rest is read.
 //
-// Between collections the CPU time goes on.  A live reader adds to the record
+// CPU time passes between collections, too.  A live reader adds to the record
 // the time since the last collection.  What it adds is provisional: time in
 // which threads wait for a stop looks idle, and a scavenger's step looks like
 // the host's work until it has ended.  So readers keep, under a lock, what the
@@ -53,8 +53,8 @@ struct cpustats_interval {
 void cpustats_add(struct cpustats *c, const struct cpustats_interval *i);
 
 // cpustats_follow advances *c, the sums that were told last, to the newer
-// *exact.  No class falls, and total becomes that of *exact if that is more.  A
-// class that is ahead of *exact stays as it is until *exact has caught up;
+// *exact.  No class falls, and total rises to that of *exact if that is more.
+// A class that is ahead of *exact stays as it is until *exact has caught up;
 // classes that are behind share the new time.  So the identities hold, and *c
 // becomes *exact as soon as no class is ahead.  It is pure arithmetic.
 void cpustats_follow(struct cpustats *c, const struct cpustats *exact);
@@ -154,8 +154,9 @@ uint64_t gcstats_scavenged(enum gcstats_worker who, uint64_t bytes,
 void gcstats_forced(uint64_t bytes);
 
 // gcstats_take_released returns the bytes that were released since its last
-// call for the same scavenger, gcstats_take_forced those of rt_free_os_memory.
-// Only a thread that has the right to stop the world may call them.
+// call for the same scavenger.  gcstats_take_forced returns those that
+// rt_free_os_memory has released since its last call.  Only a thread that has
+// the right to stop the world may call them.
 uint64_t gcstats_take_released(enum gcstats_worker who);
 uint64_t gcstats_take_forced(void);
 

@@ -61,8 +61,9 @@
 	T large_free_count;                                                    \
 	T small_free_count[SIZECLASS_COUNT];
 
-// One part of each sum.  No check: a part alone may have any value, since what
-// one thread adds another subtracts.  heapstats_totals_check checks the sums.
+// One part of each sum.  There is no check function: a part alone may have any
+// value, since what one thread adds another subtracts.  heapstats_totals_check
+// checks the sums.
 struct heapstats_delta {
 	HEAPSTATS_FIELDS(atomic_u64)
 };

@@ -39,9 +39,9 @@ static void copy_slots(uint64_t *to, const atomic_u64 *from)
 }
 
 // read_once copies the ring and tells whether the copy is of one moment.  The
-// acquires pair with the releases in pausering_add.  That of count shows every
-// store of the pauses counted.  Had any load after it seen a store of a later
-// pause, begun, which is read last, would count that one too.
+// acquires pair with the releases in pausering_add.  The acquire of count shows
+// every store of the pauses that it counts.  If any load after it saw a store
+// of a later pause, begun, which is read last, would count that pause too.
 static bool read_once(const struct pausering *r, struct pausering_copy *out)
 {
 	out->count = atomic_u64_load_acquire(&r->count);
