@@ -2,11 +2,11 @@
 # inline.sh - counts the instructions of one inline allocation.
 #
 # inline.c runs with N and with 2N allocations a loop, in C and in C++, under
-# callgrind.  The script takes the instructions that the second run executes
-# more in the function of a loop, and subtracts those of the empty loop.
-# Divided by N, that is one inline sequence.  A count, unlike a time, is the
-# same on every run.  A loop that called a function has left the inline
-# sequence, and counts as broken.
+# callgrind.  The script takes the additional instructions of the second run in
+# the function of a loop, and subtracts those of the empty loop.  Divided by N,
+# that is one inline sequence.  A count, unlike a time, is the same on every
+# run.  A loop that called a function has left the inline sequence, and counts
+# as broken.
 #
 # usage: srcdir=DIR CC=... CXX=... LIBRTHEAP=... bench/inline.sh
 #

@@ -35,8 +35,8 @@ case $repetitions in
 esac
 
 # settings prints a line for each setting: a heap, a name and one or two
-# variables of the environment.  Those of rtheap are one family: the room grows
-# in proportion, and the default is in the middle.
+# variables of the environment.  The settings of rtheap are one family: the room
+# grows in proportion, and the default is in the middle.
 settings() {
 	cat <<-'END'
 		rtheap rtheap-12 RTGC=12 RTDEBUG=heap_headroom=2500KiB

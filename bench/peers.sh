@@ -242,8 +242,8 @@ plot_figures() {
 	table plot-figures -v rows="^$2\$" -v cut="$3" >"$work/$1.dat"
 }
 
-# rtheap-plain and rtheap-old are left out, because their lines would cover that
-# of rtheap.
+# rtheap-plain and rtheap-old are left out, because their lines would cover the
+# line of rtheap.
 plot() {
 	heaps=$(echo " $heaps " | sed 's/ rtheap-plain / /; s/ rtheap-old / /')
 	plot_data scan '^alloc-.*-scan-1$' 'allocate | B, .*'

@@ -57,17 +57,19 @@ function peaks_text(i, k, c, heap, least, m, mine, r, met, of, worst, where)
 		met += mine <= least * 1.1
 		if (mine / least > worst) {
 			worst = mine / least
-			where = sprintf("%s (%.0f MiB and %.0f)", title[c],
+			where = sprintf("%s (%.0f MiB instead of %.0f)", title[c],
 				mine, least)
 		}
 	}
 	return of ? "Its peak memory is at most 1.1 times the least of any " \
-		"other collector in " met " of " of " cases; it is farthest " \
-		"above in: " where "." : ""
+		"other collector in " met " of " of " cases.  It is farthest " \
+		"above that in: " where "." : ""
 }
 
 function behind_print()
 {
+	print "The factor in brackets says how far rtheap is behind that heap."
+	print ""
 	print folded("A collector is ahead of rtheap in: " behind_text(0) ".")
 	print ""
 	print folded("A malloc, which is told when an object dies, is ahead in: " \
@@ -103,6 +105,8 @@ function behind_worst(free, i, k, a, r, n, of, text, worst, where)
 
 function behind_short()
 {
+	print "The factor in brackets says how far rtheap is behind that heap."
+	print ""
 	print folded("A collector is ahead of rtheap in " behind_worst(0) ".")
 	print ""
 	print folded("A malloc, which is told when an object dies, is ahead in " \
@@ -215,8 +219,9 @@ function readme_heading(i)
 {
 	print folded(place ".  Medians of " most_runs " runs in turn; half " \
 		"their range is " sprintf("%.0f", spread_median()) " % in the " \
-		"median row.  Other processes had " others_text() ".  What is " \
-		"ahead, or not behind by more than the spread, is in bold.")
+		"median row.  Other processes had " others_text() ".  The best " \
+		"figure of a row is in bold, and so is each that is behind it " \
+		"by no more than the spread.")
 	printf "\n| |"
 	for (i = 1; i <= nheaps; i++)
 		if (in_readme(heap_name[i]))

@@ -4,8 +4,8 @@
 #
 # ROWS has name, settings, command and aims, with tabs between; RESULT has row,
 # setting, and a line of the program's.  The first table has the figures: the
-# median of all runs, and half their range in percent of it.  With series it is
-# what each row looked like over time, of the last run of each setting.
+# median of all runs, and half their range in percent of it.  With series, the
+# output is the last run of each setting instead, over time.
 
 BEGIN { FS = "\t" }
 

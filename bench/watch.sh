@@ -3,10 +3,10 @@
 #
 # usage: srcdir=DIR CC=... bench/watch.sh drop|limit|small|sweep
 #
-# Run it in the directory of the build.  Each row of bench/watch.rows that is of
-# this bench runs at its settings in turn.  bench-WHAT.md has a table of all
-# figures, and after it, of drop and limit, what each row looked like second by
-# second.  Every run is a line of bench-WHAT.tsv.
+# Run it in the directory of the build.  Each row of this bench in
+# bench/watch.rows runs at its settings in turn.  bench-WHAT.md has a table of
+# all figures.  For drop and limit, it then has what each row looked like second
+# by second.  Every run is a line of bench-WHAT.tsv.
 #
 # From the environment:
 #   RT_CASES        a regular expression of the names of rows

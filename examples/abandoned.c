@@ -43,7 +43,8 @@ static void run(void)
 		swapcontext(&me->context, &scheduler);
 }
 
-// Without d.sp all of the stack is scanned; fibers.c names the part in use.
+// Because d.sp is not set, all of the stack is scanned; fibers.c names the part
+// in use.
 static void begin_one(void)
 {
 	rt_stack_desc d;

@@ -38,7 +38,7 @@ static void text_add(struct text *t, char c)
 	t->bytes[t->n++] = c;
 }
 
-// text_cut shortens a text.  What is smaller always fits.
+// text_cut shortens a text.  A smaller text always fits.
 static void text_cut(struct text *t, size_t n)
 {
 	must(rt_resize(t->bytes, n));
@@ -70,7 +70,7 @@ int main(void)
 	printf("room: %s\n", text->room < 2 * text->n ? "enough" : "too much");
 	printf("freed: %d\n", rt_heap_live() < live);
 
-	// From any address in an object the library finds its beginning.
+	// The library finds the beginning of an object from any address in it.
 	inside = text->bytes + text->n / 2;
 	printf("base: %d\n", rt_base(inside) == text->bytes);
 	must(rt_free(text->bytes)); // nothing else refers to it

@@ -45,7 +45,7 @@ static void run(void)
 }
 
 // know registers a stack whose stack pointer and registers are in a context.
-// Without lo it is the stack of this thread.
+// If lo is NULL, the stack is that of this thread.
 static void know(ucontext_t *c, char *lo)
 {
 	rt_stack_desc d;

@@ -63,7 +63,7 @@ static int run(int statements, void **keep)
 	int most = 0;
 
 	for (int i = 0; i < statements; i++) {
-		*keep = open_file(i); // the one before it is garbage
+		*keep = open_file(i); // the previous one is garbage
 		if (i % 100 == 0)
 			must(rt_gc());
 		rt_run_finalizers(0);

@@ -57,7 +57,8 @@ object_of() {
 	files | sort | comm -13 "$listed" - | sed 's/$/: not in Makefile.am/'
 	files | sort | comm -23 "$listed" - | sed 's/$/: there is no such file/'
 	uniq -d "$listed" | sed 's/$/: listed twice/'
-	# The files of a module must be in a row, and so must those of a folder.
+	# The files of a module must be in a row, and so must the files of a
+	# folder.
 	for part in '\.[ch]$' '/[^/]*$'; do
 		listed_files | sed "s,$part,," | uniq | sort | uniq -d |
 			sed 's/$/: its files are apart/'

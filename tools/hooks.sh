@@ -3,9 +3,9 @@
 # test/libhooked.a, whose code has them.
 #
 # Hooks are the functions that a header of the library declares for tests only
-# (RT_TEST), and those of test/harness: fault.h, schedpoint.h, callsite.h.  No
-# object of the library may define or need one.  The programs that link them are
-# those that test/list.am tags hooks.
+# (RT_TEST), and the functions of three headers of test/harness: fault.h,
+# schedpoint.h, callsite.h.  No object of the library may define or need one.
+# Exactly the programs with the tag hooks in test/list.am link them.
 #
 # usage: srcdir=DIR NM=... tools/hooks.sh      (where the tests were built)
 set -u

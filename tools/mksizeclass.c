@@ -2,8 +2,8 @@
 //
 // Go: mksizeclasses.go.  Four rules make the list.  A class is a multiple of an
 // alignment that grows with its size.  Its span is the smallest whose tail
-// wastes at most an eighth.  Of classes that fill a span with the same number
-// of objects, only the largest is kept.  In the end each class grows to the
+// wastes at most an eighth.  Only the largest is kept of the classes that fill
+// a span with the same number of objects.  In the end each class grows to the
 // largest multiple of 128 that leaves the number of objects in its span as it
 // is.
 //
@@ -35,7 +35,8 @@ static void die(const char *what)
 
 // alignment returns the alignment of the sizes from `size`, a power of two, up
 // to the next power.  It is an eighth of `size`, so that rounding up loses
-// little.  From 32 bytes on it is at least 16, and never more than 256.
+// little.  For 32 bytes and more it is at least 16, and it is never more than
+// 256.
 static unsigned alignment(unsigned size)
 {
 	if (size >= 2048)

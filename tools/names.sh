@@ -38,7 +38,7 @@ SCHED_FIFO SCHED_RR _Fork clone ldconfig
 allocBits allocCache flushGen freeIndexForScan freeindex gcMarkTinyAllocs
 heapScan prepareForSweep procresize spanSet" | tr '\n' ' ')
 
-# The files of the tree, without those that were built in it.
+# The files of the tree, without the files that were built in it.
 find runtime gc include test bench examples tools doc m4 .ci \
 	\( -name '.libs' -o -name '.deps' -o -name '*.build' -o \
 	-name '*.unpacked' -o -path 'examples/ports/*/build' \) -prune -o -print >"$dir/tree"
@@ -53,7 +53,7 @@ sources() {
 	echo bench/cases test/mutants/list .ci/run bootstrap | tr ' ' '\n'
 }
 
-# documents prints those that people write; programs write doc/peers.
+# documents prints the documents that people write; programs write doc/peers.
 documents() {
 	grep -E '(\.md|/README|^NEWS)$' "$dir/tree" | grep -v '^doc/peers/'
 }

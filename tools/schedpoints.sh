@@ -102,7 +102,7 @@ mutants() {
 		test/models/*.pml
 }
 
-# named prints "model mutant" for each that a comment of the tests names.
+# named prints "model mutant" for each mutant that a comment of the tests names.
 named() {
 	awk -v models="$(cd test/models && ls ./*.pml)" '
 	BEGIN {

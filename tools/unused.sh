@@ -6,12 +6,12 @@
 # name is a word in the body of another function or in a macro of its own file.
 # In another file a parenthesis must follow the word: a call in RT_CHECK leaves
 # no symbol.  For an inline function of a private header, any such word in
-# runtime/, gc/ or a public header counts.  Comments do not count, nor does what
-# only the library of tests has (RT_TEST).
+# runtime/, gc/ or a public header counts.  Comments do not count, nor does code
+# that only the library of tests has (RT_TEST).
 #
 # The functions below are exempt.  Each line says which capability needs the
 # function.  A function that is used, or does not exist, must not be among them.
-# What only tests need is in the library of tests.
+# Functions that only tests need are in the library of tests.
 #
 # The same run looks at five functions that nothing uses, two of them inline, in
 # a copy: it must find them.
@@ -89,7 +89,7 @@ defined() {
 
 # words DIR: "word file" of all words of bodies and macros, and "word call" of
 # those before a parenthesis, without the name of the function whose body it is.
-# What begins a line declares or defines.
+# A word that begins a line declares or defines.
 words() {
 	for source in "$1"/runtime/*/*.[ch] "$1"/gc/*/*.[ch] "$1"/include/rt/*.h; do
 		code "$source" | awk -v path="$source" "$file_of"'
@@ -137,7 +137,7 @@ unused() {
 			!(($1 " " $3) in seen || ($1 " call") in seen)' "$dir/defined"
 }
 
-# Of the library, which ships.
+# The objects of the library, which ships.
 objects=$(for source in $(cd "$srcdir" && ls runtime/*/*.c gc/*/*.c); do
 	echo "${source%.c}.o"
 done)

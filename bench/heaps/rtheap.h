@@ -164,7 +164,7 @@ static inline uint64_t heap_held(void)
 	return m.sys - m.heap_released;
 }
 
-// heap_history reads the pauses; pause[0] is that of the last collection.
+// heap_history reads the pauses; pause[0] is the pause of the last collection.
 static inline uint64_t heap_history(uint64_t pause[RT_GCSTATS_WORDS])
 {
 	size_t used;

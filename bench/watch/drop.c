@@ -13,15 +13,15 @@
 //   blocked for SECONDS and makes no call.  The value is what is resident then.
 // - scattered: the same, but one object in 2 MiB lives.
 //
-// Of tenth and scattered the figures are: what lives; what is resident after 10
-// seconds and in the end, each divided by that, and each divided by what is
-// resident after a call of rt_free_os_memory; and what is resident in the end,
-// without what the program had before there was a heap, divided by what the
-// heap says that it holds.  The CPU seconds are those of the wait.
+// tenth and scattered have these figures.  One is what lives.  What is resident
+// after 10 seconds, and in the end, is divided by that, and by what is resident
+// after a call of rt_free_os_memory.  What is resident in the end, without what
+// the program had before there was a heap, is divided by what the heap says
+// that it holds.  The CPU seconds are those of the wait.
 //
-// Good: a peak as with sweep 0 (1.05 times); 1.3 times what lives after 10
-// seconds, and 1.05 times what rt_free_os_memory reaches; scattered after 150
-// seconds 1.5 times what the heap holds.
+// Good: a peak as with sweep 0 (1.05 times).  After 10 seconds, 1.3 times what
+// lives, and 1.05 times what rt_free_os_memory reaches.  For scattered, after
+// 150 seconds, 1.5 times what the heap holds.
 #include "watch.h"
 
 enum { PAGE = 8192, EVERY = (2 << 20) / PAGE, TENTHS = 9 };

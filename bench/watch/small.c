@@ -8,9 +8,9 @@
 // with sweep 0 there is none.  After 256 collections all records are in use.
 //
 // The value is by how many KiB the resident memory has grown in all of them.
-// The figures are the same of the first collection and of the others.  They
+// The figures are the growth in the first collection, and in the others.  They
 // come from smaps_rollup, because the system counts what VmRSS shows in steps
-// of many pages.  The peak is that of a small program.
+// of many pages.  The peak shows what a small program needs.
 //
 // Good: at most 200 KiB.
 #include "watch.h"

@@ -7,11 +7,11 @@
 // random, first for its volume, and then for twice its volume and at least 2
 // GiB.  mixed are objects of 16 to 2048 bytes, half of them scanned; messages
 // are pointer-free objects of 1 KiB.  With churn the table is filled with
-// messages as well, but all of them live on: what is replaced are 64 objects of
-// 2 KiB.  A thread that sweeps the lowest chunks then finds little there that
-// is free.  Every byte is written.  The clock is read between two replacements:
-// the time, or the CPU time of the thread, which does not count the time that
-// others have the processor.
+// messages as well, but all of them live on.  Instead, 64 objects of 2 KiB are
+// replaced.  A thread that sweeps the lowest chunks then finds little there
+// that is free.  Every byte is written.  The clock is read between two
+// replacements: the time, or the CPU time of the thread, which does not count
+// the time that others have the processor.
 //
 // The value is the mean of a replacement in ns of CPU time of the process.  The
 // figures are:
@@ -23,12 +23,12 @@
 // - the time that all but one in ten thousand replacements do not exceed, and
 //   the longest, less the pauses in them: cold, from the first allocation until
 //   as much was replaced as lives, and warm, after that
-// - after: the longest of the thousand replacements from that in which a
-//   collection ends, less its pause; the median of all collections
+// - after: the longest of the thousand replacements from the one in which a
+// collection ends, less its pause; the median of all collections
 //
 // Good: no more CPU time than with sweep 0, with at most 3 percent of it for
-// sweeping beside the threads; 200 us for all but one in ten thousand; and
-// after a collection no more than a chunk takes, some ten us.
+// sweeping beside the threads.  At most 200 us for all but one in ten thousand.
+// After a collection no more than a chunk takes, some ten us.
 #include "watch.h"
 
 #include "latency.h"
@@ -79,7 +79,7 @@ static uint64_t read_cycles(struct run *r)
 	rt_cycle c;
 
 	while (rt_read_cycle(r->cycles + 1, &c) == 0) {
-		// Without helpers all of this is the caller's.
+		// Without helpers, all of this is the caller's time.
 		sum +=
 		    r->clock == CLOCK_MONOTONIC ? c.pause_ns : c.process_cpu_ns;
 		r->cycles = c.number;

@@ -6,9 +6,9 @@
 //
 //   at SECONDS RESIDENT IN_USE GOAL HELD COLLECTOR
 //
-// in MiB; HELD is what the heap has from the system without what it released,
-// and COLLECTOR is the share of the process's CPU time in percent that
-// collections took in the two seconds before.  The last line is that of every
+// in MiB.  HELD is what the heap has from the system without what it released.
+// COLLECTOR is the share of the process's CPU time, in percent, that
+// collections took in the last two seconds.  The last line is as in every
 // workload (bench/workloads/harness.h).
 //
 // The thread that takes samples is not attached, so no stop waits for it.
@@ -114,7 +114,7 @@ static inline void watch_end(struct watch *w)
 }
 
 // watch_share returns the share of CPU time that collections took in the window
-// that ends with a sample, in percent.  Returns 0 if the samples before do not
+// that ends with a sample, in percent.  Returns 0 if the earlier samples do not
 // fill the window.
 static inline double watch_share(const struct watch *w, size_t end)
 {

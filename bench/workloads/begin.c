@@ -5,9 +5,9 @@
 //
 // A process forks a hundred times before its heap begins.  Each child begins
 // the heap, allocates one object, and reports how long both took.  The value is
-// the median, and cpu_us that of the CPU time; one more child, the first, is
-// not counted.  Good: less than a process takes to begin, some hundred
-// microseconds.  The checksum is the number of children.
+// the median, and cpu_us is the median of the CPU time.  One more child, the
+// first, is not counted.  Good: less than a process takes to begin, some
+// hundred microseconds.  The checksum is the number of children.
 #include "harness.h"
 
 #include <sys/wait.h>

@@ -9,7 +9,7 @@
 //
 // The value is what is resident after SECONDS, in MiB.  A figure named for a
 // number of seconds is the same after that time.  The CPU seconds are those of
-// the wait, and so what the heap itself did.  The checksum is of the live
+// the wait, so they show what the heap itself did.  The checksum is of the live
 // objects.
 //
 // Good: resident memory falls to what lives within seconds, for little CPU

@@ -71,7 +71,7 @@ static double timed(int kind, struct peer_time *t)
 
 	peer_start(&one);
 	make(kind, OBJECTS / SAMPLES, 1);
-	// So that each sort pays for its own dead.
+	// Each sort must pay for its own dead objects.
 	memset(live, 0, sizeof live);
 	heap_collect();
 	rt_run_finalizers(0);

@@ -1,5 +1,5 @@
-// hash.c - nanoseconds for an operation on a hash table like that of an
-// interpreter's dictionary.
+// hash.c - nanoseconds for an operation on a hash table like an interpreter's
+// dictionary.
 //
 // usage: hash KEYS
 //

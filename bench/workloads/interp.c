@@ -40,7 +40,7 @@ struct cons {
 };
 
 // The frame of a call to a closure, or of the loop that makes a list, is
-// SMALL.  That of map is LARGE.  No frame uses the slots beyond these two.
+// SMALL.  The frame of map is LARGE.  No frame uses the slots beyond these two.
 struct frame {
 	struct frame *up;
 	struct closure *fn;
@@ -131,7 +131,7 @@ static value use(struct frame *f)
 }
 
 // The parent of a closure's frame is the frame that the closure was made in,
-// not that of its caller.
+// not the frame of its caller.
 static value apply(struct closure *fn, value argument)
 {
 	struct frame *f = frame_make(fn->env, fn, SMALL);

@@ -12,10 +12,10 @@
 // All nodes have 48 bytes: a word that leads to the type, a number, three
 // pointers and a spare word.  LAYOUT says how the collector finds the pointers
 // of a node: words (of a kind of the host's), drop (the same with a
-// destructor), type, header, index or trace.  These are told all six words.
-// With -3, as in trace-3, they are told only the three pointers.  Of an array,
-// LAYOUT is words, nan (references are NaN boxes) or pairs (each reference has
-// a word with its tag behind it).
+// destructor), type, header, index or trace.  All six words are told.  With -3,
+// as in trace-3, only the three pointers are told.  For an array, LAYOUT is
+// words, nan (references are NaN boxes) or pairs (each reference has a word
+// with its tag behind it).
 //
 // Each round makes the objects in a heap of their own, first in the layout and
 // then of RT_WORDS.  So the two take turns, and nothing is left of the other.

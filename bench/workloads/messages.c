@@ -7,9 +7,9 @@
 // pointers, writes all of it and stores it in the table.  The clock is read
 // once between two replacements.  The value is the mean.  The figures are what
 // a user feels, which is more than the pauses that a collector records: the
-// longest time, and times that the given share of replacements does not
-// exceed.  They are in microseconds, exact to 1/64.  The checksum covers the
-// numbers that died.
+// longest time, and times pN_us that N percent of replacements do not exceed.
+// They are in microseconds, exact to 1/64.  The checksum covers the numbers
+// that died.
 #include "latency.h"
 
 enum { OPERATIONS = 2000000 / PEER_DIVISOR };

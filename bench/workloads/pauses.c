@@ -6,9 +6,9 @@
 // garbage, 16 objects of 64 bytes at a time, two and a half times what lives
 // and at least 1 GiB.  That is two collections or more if the heap grows to
 // twice what lives.  The clock is read once after each 16 objects.  The value
-// is the longest time that 16 objects took, in milliseconds.  A figure is the
-// time that the given share of all such times does not exceed.  The checksum is
-// of the tree.
+// is the longest time that 16 objects took, in milliseconds.  Figure pN_us is
+// the time in microseconds that N percent of all such times do not exceed.  The
+// checksum is of the tree.
 #include "latency.h"
 
 enum { GROUP = 16, LEAST_MIB = 1024 / PEER_DIVISOR };

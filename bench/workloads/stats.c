@@ -36,9 +36,9 @@
 //
 // If no other thread runs, cpu_us is the median of the processor time that the
 // process takes for a collection.  beyond_us and beyond_cpu_us are the time of
-// a collection's stop less that of marking, if the heap tells; the second one
-// only if anything lives.  unswept_percent is in how many of the reads with
-// -sweep the sweep had not ended when the read began.
+// a collection's stop without marking, if the heap tells; the second one only
+// if anything lives.  unswept_percent is the percentage of the reads with
+// -sweep that began before the sweep had ended.
 //
 // If the heap reports the times of a stop, another third of the exact samples
 // takes these.  Their figures are the medians of how long the world took to
@@ -373,7 +373,7 @@ static void work(int who, void *arg)
 }
 
 // samples_of limits the samples so that no heap needs more than some seconds.
-// The reader waits long for its own turn, and for those of the others.
+// The reader waits long for its own turn, and for the turns of the others.
 static int samples_of(const struct job *job)
 {
 	int others = job->wait ? 0 : job->others;

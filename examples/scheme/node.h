@@ -22,8 +22,9 @@ struct node {
 run_fn run_constant, run_local, run_outer, run_global;
 // Assignments: kid 0 is the value.
 run_fn run_set, run_set_global, run_define;
-// Control.  let: the last kid is the body, in a new frame of the values of
-// those before.  scope: a body in a new frame of inner definitions.
+// Control.  let: the last kid is the body.  Its frame is new, and holds the
+// values of the other kids.  scope: a body whose new frame holds its inner
+// definitions.
 run_fn run_if, run_begin, run_and, run_or, run_lambda, run_let, run_scope;
 // Calls: kid 0 is the procedure.
 run_fn run_call, run_call1, run_call2;

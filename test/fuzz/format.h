@@ -1,7 +1,7 @@
 // format.h - formats of values, from any bytes, and what they mean.
 //
-// What is here is written from the contract in rt/trace.h, in the simplest way
-// and without the library: bit by bit, and shifting by one at a time.
+// This code is written from the contract in rt/trace.h, in the simplest way and
+// without the library: bit by bit, and shifting by one at a time.
 #ifndef TEST_FUZZ_FORMAT_H
 #define TEST_FUZZ_FORMAT_H
 

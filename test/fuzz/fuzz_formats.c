@@ -1,8 +1,9 @@
 // fuzz_formats.c - any bytes as a format, and any words as values.
 //
-// A format is accepted exactly if it is in order.  What a callback tells of
-// values in it is compared, word by word, with what rt/trace.h says.  The
-// tracer here has room for all that it is told, and looks at all addresses.
+// A format is accepted exactly if it is in order.  The references that a
+// callback tells of values in it are compared, word by word, with what
+// rt/trace.h says.  The tracer here has room for all that it is told, and looks
+// at all addresses.
 #include <rt/rt.h>
 
 #include "test/fuzz/format.h"
@@ -97,8 +98,8 @@ static void check_words(size_t from, size_t to)
 	same(&t, n);
 }
 
-// fill_edges begins the row with words that are only just references, or only
-// just none, as far as the format has such words.  It returns their number.
+// fill_edges fills the beginning of the row with words at the edges of what the
+// format takes for a reference.  It returns their number.
 static unsigned fill_edges(const rt_value_format *f)
 {
 	const uint64_t edges[] = {f->min,     f->max,	    f->min - 1,

@@ -1,11 +1,11 @@
 // fuzz_kinds.c - any bytes as descriptors of kinds and as types.
 //
-// What is in order is accepted, and nothing else.  Objects of the kinds and
-// types that were accepted are filled at random: with references in their
-// formats, with addresses where no reference is, and with any words.  Exactly
-// what an enumeration written from rt/kind.h reaches lives after a collection.
-// Callbacks are called as their kind's flags promise, and destructors once for
-// each object that has one.
+// Descriptors and types that are in order are accepted, and no others.  Objects
+// of the kinds and types that were accepted are filled at random: with
+// references in their formats, with addresses where no reference is, and with
+// any words.  Exactly what an enumeration written from rt/kind.h reaches lives
+// after a collection.  Callbacks are called as their kind's flags promise, and
+// destructors once for each object that has one.
 #include <rt/rt.h>
 
 #include <pthread.h>
@@ -53,7 +53,7 @@ static struct {
 	size_t few; // destructors at once; 0: all
 } host;
 
-// What headers lead to: the rt_type is in the middle, so offsets may be
+// Headers lead to these: the rt_type is in the middle, so offsets may be
 // negative.
 static struct {
 	uint64_t before[4];
@@ -580,8 +580,8 @@ static void compare(void)
 	}
 }
 
-// star makes an object of n bytes of kind k whose words lead to one object
-// each, as far as they are references.  So it shows if a word is followed that
+// star makes an object of n bytes of kind k.  Its words name one object each,
+// whether they are references or not.  So it shows if a word is followed that
 // is no reference, or a reference is not followed.
 static void star(struct input *in, unsigned k, size_t n)
 {

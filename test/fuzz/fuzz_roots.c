@@ -1,8 +1,9 @@
 // fuzz_roots.c - any words on a stack, in roots and in objects.
 //
 // The input makes objects.  It fills them, registered ranges and an array on
-// the stack with words of any kind.  What a root or the array leads to is whole
-// afterwards.  If the stack is no root, no other object is left.
+// the stack with words of any kind.  Every object that a root or the array
+// leads to is whole afterwards.  If the stack is no root, no other object is
+// left.
 #include "test/fuzz/fuzz.h"
 #include "test/harness/shadow.h"
 

@@ -1,8 +1,9 @@
 // fuzz_sizes.c - arithmetic on sizes and packed words.
 //
-// Size classes are compared with a search through their table, the division by
-// multiplication with division, the packed words (pageword, page summary, span
-// class) with their parts, and merged summaries with the bits that they sum up.
+// Size classes are compared with a search through their table, and the division
+// by multiplication with division.  The packed words (pageword, page summary,
+// span class) are compared with their parts, and merged summaries with the bits
+// that they sum up.
 #include "test/fuzz/fuzz.h"
 
 #include <rt/rt.h>

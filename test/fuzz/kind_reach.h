@@ -1,6 +1,6 @@
 // kind_reach.h - the objects of an input, and what they reach.
 //
-// What is here is an enumeration written from rt/kind.h.  It looks at an object
+// This code is an enumeration written from rt/kind.h.  It looks at an object
 // word by word, and knows nothing of the library.
 #ifndef TEST_FUZZ_KIND_REACH_H
 #define TEST_FUZZ_KIND_REACH_H
@@ -23,7 +23,7 @@ struct callback {
 	const rt_value_format *format;
 };
 
-// What has a callback for an object: its type, or else its kind.
+// The owner of an object's callback: its type, or else its kind.
 enum owner { NONE, TYPE, KIND };
 
 static struct object {

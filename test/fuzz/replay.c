@@ -29,8 +29,8 @@ static void replay_file(const char *path)
 	}
 	size = fread(data, 1, INPUT_ROOM, file);
 	fclose(file);
-	// Memory ends with the input, so the address sanitizer sees a read
-	// beyond.
+	// The buffer is as long as the input, so the address sanitizer reports
+	// a read past its end.
 	exact = realloc(data, size > 0 ? size : 1);
 	data = exact ? exact : data;
 	LLVMFuzzerTestOneInput(data, size);

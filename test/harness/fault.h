@@ -35,8 +35,8 @@ void fault_set_page_size(size_t bytes);
 void fault_advance_clock(uint64_t ns);
 
 // fault_step_cpu makes the clocks of threads' CPU time show ns more with each
-// reading from now on, as if a thread had used that time since the reading
-// before.  0 ends the steps; the clocks stay ahead.
+// reading from now on, as if a thread had used that time since the previous
+// reading.  0 ends the steps; the clocks stay ahead.
 void fault_step_cpu(uint64_t ns);
 
 // The library calls these four (runtime/os/oscall.c).  fault_refused counts a

@@ -10,8 +10,8 @@
 // process_status returns the value of a line of /proc/self/status, in bytes.
 uint64_t process_status(const char *name);
 
-// process_limit lowers a limit (RLIMIT_...).  process_unlimit raises it as far
-// as permitted.
+// process_limit lowers a limit (RLIMIT_...).  process_unlimit raises it to its
+// hard limit.
 void process_limit(int resource, uint64_t n);
 void process_unlimit(int resource);
 

@@ -39,7 +39,7 @@ void compare_class(struct comparison *c, const char *name, unsigned sizeclass,
 // ---- counting ----
 
 // large_bytes returns how many bytes a large object counts as: the pages that
-// it needs, without those of a guard.
+// it needs, without the pages of a guard.
 static uint64_t large_bytes(const struct mspan *s)
 {
 	return base_align_up(mspan_limit(s) - mspan_object(s, 0), RT_PAGE_SIZE);

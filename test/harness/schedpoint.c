@@ -15,7 +15,7 @@ enum {
 static atomic_u32 mode;
 
 enum {
-	// Of PASSES passes, YIELDS give the processor away, and SPINS spin.
+	// YIELDS of PASSES passes give the processor away, and SPINS spin.
 	PASSES = 64,
 	YIELDS = 3,
 	SPINS = 6,

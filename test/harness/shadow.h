@@ -162,9 +162,9 @@ enum shadow_driver {
 	/* range of values a, or a part of it, is registered in way b, with    \
 	   values of layout c, or once less */                                 \
 	X(values,    "abc",  20,   16,  6,  3,  10,  0)                        \
-	/* value b of such a range = slot c */                                 \
+	/* value b of the range of values a = slot c */                        \
 	X(write,     "abc",  60,   40,  8,  4,  16,  0)                        \
-	/* slot a = value b of such a range c */                               \
+	/* slot a = value b of the range of values c */                        \
 	X(read,      "abc",  30,   20,  2,  1,   3,  0)                        \
 	/* what resume does, on a fiber whose stack the actor sets as its      \
 	   own or, for an odd c, a root callback sets */                       \

@@ -49,9 +49,10 @@ static void reach_all(void)
 	shadow_collect();
 }
 
-// What a word that is no reference keeps alive depends on the objects of that
-// time.  So where there are such words, the copy follows each collection.  A
-// live read changes nothing, so allocation continues as it would without.
+// A word that is no reference may keep an object alive, which depends on the
+// objects of that time.  So where there are such words, the copy follows each
+// collection.  A live read changes nothing, so allocation continues as it would
+// without.
 void shadow_follow(struct actor *a)
 {
 	rt_memstats m;

@@ -9,9 +9,9 @@
 //
 // A word is either a reference, which names the node it points into, or any
 // number.  A reference is a word that keeps its object alive: it is in a slot
-// of an actor, or where the layout of an object has a value.  For any other
-// word, its value decides what it keeps alive.  In a layout whose values have
-// two words, each word that may change has a tag beside it.
+// of an actor, or where the layout of an object has a value.  The value of any
+// other word decides what it keeps alive.  In a layout whose values have two
+// words, each word that may change has a tag beside it.
 //
 // Each owner has a list of nodes that only it changes.  Functions that say
 // "alone" look at all lists: no other thread may use the copy meanwhile.

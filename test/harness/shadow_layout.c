@@ -200,8 +200,8 @@ static void trace_pairs(rt_tracer *t, void *obj, size_t size, void *arg)
 	trace_end(arg);
 }
 
-// trace_tail tells a tail like that of tail_type.  A bitmap describes the fixed
-// part before it.
+// trace_tail tells a tail like the tail of tail_type.  A bitmap describes the
+// fixed part before it.
 static void trace_tail(rt_tracer *t, void *obj, size_t size, void *arg)
 {
 	uint64_t *w = obj;

@@ -93,7 +93,7 @@ uint64_t shadow_header(const struct shadow_layout *l, uint64_t id, uint64_t tag,
 bool shadow_is_value(const struct shadow_layout *l, size_t words, size_t i);
 
 // shadow_encode returns the value word that refers to an address.  shadow_tag
-// returns a tag word of a value that is a reference, or of one that is none.
+// returns a tag word of a value that is a reference, or of a value that is not.
 uint64_t shadow_encode(const struct shadow_layout *l, uintptr_t address);
 uint64_t shadow_tag(const struct shadow_layout *l, bool reference);
 

@@ -194,8 +194,9 @@ SHADOW_OP(make)
 	    op);
 }
 
-// flags_of returns flags number i for a kind, as far as the layout permits
-// them, or 0 in a program without flags.
+// flags_of returns flags number i for a kind, or only RT_KIND_BASE of them if
+// the layout does not permit the others.  It returns 0 in a program without
+// flags.
 static uint32_t flags_of(const struct shadow_layout *l, unsigned i)
 {
 	uint32_t flags = shadow_flags(i % SHADOW_FLAGS);
@@ -302,8 +303,8 @@ static void end_brief(struct actor *a)
 	int error;
 
 	shadow_gc();
-	// Another actor may be running destructors, including that of this
-	// object.
+	// Another actor may be running destructors, including the destructor of
+	// this object.
 	while ((error = rt_kind_unregister(a->brief)) == RT_EBUSY &&
 	       run.program->exact && !run.alone) {
 		oscall_yield();

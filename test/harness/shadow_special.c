@@ -114,8 +114,8 @@ SHADOW_OP(typed)
 // ---- addresses and sizes ----
 
 // aligned_as returns a size that counts like n bytes at a multiple of align.
-// The object takes a size that is a multiple of align, or, with whole_pages,
-// pages.
+// The object takes a size that is a multiple of align, or whole pages if
+// *whole_pages is set.
 static size_t aligned_as(size_t n, size_t align, bool *whole_pages)
 {
 	size_t size = base_align_up(n, base_min(align, 16));

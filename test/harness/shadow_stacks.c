@@ -4,8 +4,7 @@
 // references in the other part are still there, but they are not roots.  Some
 // have registers.  A fiber is a stack of C: its frames hold no references
 // but the values, which are in an array, and the registers, which are variables
-// with names.  What an owned stack holds can be reached through the objects
-// that own it.
+// with names.  The objects that own a stack lead to the objects that it holds.
 #include <string.h>
 
 #include "test/harness/shadow_actor.h"
@@ -78,7 +77,7 @@ static void set_value(struct actor_stack *s, unsigned k, struct shadow_word w)
 
 // encoding chooses how a reference is encoded in a heap with a format for
 // stacks.  A stack that grows down, and its registers, are read in three ways:
-// plainly, in the format of the stack, and in that of the heap.
+// plainly, in the format of the stack, and in the format of the heap.
 static const struct shadow_layout *encoding(const struct actor_stack *s,
 					    unsigned k, unsigned how)
 {
@@ -113,8 +112,8 @@ static void clear_values(struct actor_stack *s)
 		set_value(s, k, SHADOW_NOTHING);
 }
 
-// set_top changes which values are in use.  Those that come into use are
-// cleared, because what they refer to may be dead.
+// set_top changes which values are in use.  Values that come into use are
+// cleared, because the objects that they refer to may be dead.
 static void set_top(struct actor_stack *s, unsigned begin, unsigned end)
 {
 	for (unsigned k = begin; k < end; k++)
@@ -317,8 +316,9 @@ static void set_stack(const struct actor *a, void *lo, void *hi)
 	SHADOW_TRUE(is_lo == lo && is_hi == hi);
 }
 
-// While the fiber runs, nothing of the actor's own stack is scanned.  What the
-// callback sets changes together with the stack: no stop comes in between.
+// While the fiber runs, nothing of the actor's own stack is scanned.  The
+// bounds that the callback sets change together with the stack: no stop comes
+// in between.
 SHADOW_OP(strange)
 {
 	struct actor_stack *s = &a->strange;
@@ -478,7 +478,8 @@ SHADOW_OP(move)
 	set_pointer(s, outside);
 }
 
-// What an owned stack holds is certainly alive if an owner is alive.
+// The objects that an owned stack holds are certainly alive if an owner is
+// alive.
 SHADOW_OP(pop)
 {
 	const struct shadow_node *o = a->root[op->c % run.nslots].to;

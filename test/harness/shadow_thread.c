@@ -92,7 +92,7 @@ SHADOW_OP(frame)
 	shadow_put_back(a, k, second);
 }
 
-// The static data of this program has that of the library in it.  It would keep
+// The static data of this program includes the library's.  It would keep
 // objects alive that other actors expect to die, so the actor must be alone.
 SHADOW_OP(statics)
 {

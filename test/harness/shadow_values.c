@@ -2,10 +2,10 @@
 //
 // A range is registered in the format of a layout, as words, as exact, or in
 // several of these ways at once.  Its memory holds encoded references from the
-// beginning on, and behind them one word more: a value of its own, or, where
-// values have two words, half a value, which only a registration as words or as
-// exact looks at.  The part behind the first values may be registered as a
-// range of its own, so ranges overlap.
+// beginning on, and behind them one word more.  That is a value of its own, or
+// half a value where values have two words.  Only a registration as words or as
+// exact looks at half a value.  The part behind the first values may be
+// registered as a range of its own, so ranges overlap.
 //
 // Which references count follows from what the memory holds.  In programs of a
 // fuzzer it holds any words, and each is looked up.
@@ -84,7 +84,7 @@ static uintptr_t tag_of(const struct actor_values *v, unsigned k)
 		   : 0;
 }
 
-// set_value changes a value.  reference says whether its tag is that of a
+// set_value changes a value.  reference says whether it gets the tag of a
 // reference.
 static void set_value(struct actor_values *v, unsigned k, struct shadow_word w,
 		      bool reference)

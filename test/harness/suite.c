@@ -113,8 +113,8 @@ static void add_test(TCase *tc, const struct suite_test *t)
 			t->unless ? 0 : t->exit, t->base, limit);
 }
 
-// add_tests adds the tests of a group that run, or those that are skipped, to a
-// case of Check.
+// add_tests adds the tests of a group that run, or the tests that are skipped,
+// to a case of Check.
 static void add_tests(TCase *tc, const struct suite_group *group, bool skipped)
 {
 	for (struct suite_item *i = tests; i; i = i->next) {

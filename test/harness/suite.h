@@ -109,13 +109,13 @@ void suite_add_group(struct suite_group *g);
 
 // suite_run runs what is registered and returns the exit status for main.  The
 // suite has the name of the program, without check_.  A program that has more
-// to do first has a main of its own that calls suite_run; others use that of
+// to do first has a main of its own that calls suite_run; others use the one in
 // test/harness/main.c.
 int suite_run(void);
 
 // suite_skip reports that the calling test cannot run here, and why.  The test
 // must then return.  Check knows no such result, so the closing sum subtracts
-// the test from those that passed (tools/test-summary.sh).  package is the
+// the test from the tests that passed (tools/test-summary.sh).  package is the
 // Debian package that is missing, or NULL.
 #define suite_skip(why, package) suite_skipped(__func__, why, package)
 void suite_skipped(const char *test, const char *why, const char *package);

@@ -14,17 +14,17 @@
 // The other one sweeps beside the threads, gets memory ahead of need, and has a
 // scavenger that releases.  It is told to release in one round of three.  In
 // the other two the program waits in a blocking region until the scavenger has
-// released the free memory: in one after a collection that the program asked
-// for, in the other after a periodic one.  If the scavenger does nothing, the
-// test fails there.  A wait does not last the real seconds: fault_advance_clock
-// makes them pass.
+// released the free memory.  In one of them this is after a collection that the
+// program asked for, in the other after a periodic one.  If the scavenger does
+// nothing, the test fails there.  A wait does not last the real seconds:
+// fault_advance_clock makes them pass.
 //
 // At the end a line is fitted through the noted values (Theil and Sen: the
 // median of all slopes, so that single rounds do not count).  Its rise over all
 // rounds after the first quarter must be at most a sixteenth of the live
 // memory.  The highest peak of the last half of these rounds must not exceed
-// that of the first half by more than the live memory.  Time decides only how
-// many rounds there are: RT_SOAK_SECONDS.
+// the highest of the first half by more than the live memory.  Time decides
+// only how many rounds there are: RT_SOAK_SECONDS.
 //
 // All counters that can come to the end of their range begin shortly before
 // it (struct number).
@@ -77,7 +77,7 @@ static const uint64_t live_bytes = NWIDE * WIDE * (uint64_t)(LEAF + 8);
 static void **wide[NWIDE]; // a root
 
 struct worker {
-	atomic_ptr box[BOX]; // a root; the worker before fills it
+	atomic_ptr box[BOX]; // a root; the previous worker fills it
 	void *slot[SLOTS];   // a root
 	struct rng rng;
 	unsigned id, round;
@@ -118,8 +118,8 @@ static uint64_t begin_class(struct heapstats_delta *d, unsigned c,
 	return first * sizeclass_table[c].size;
 }
 
-// begin_totals makes the counts of odd classes come to 2^32, and those of even
-// classes and of large objects to 2^64.
+// begin_totals brings the counts of odd classes near 2^32, and the counts of
+// even classes and of large objects near 2^64.
 static void begin_totals(void)
 {
 	struct heapstats_delta *d = heapstats_acquire(NULL);
@@ -218,8 +218,9 @@ static bool calls_wrapped(void)
 	return crew_size() == 0 || crew_count_from(1) < last_call;
 }
 
-// What counts up for as long as a heap lives, and what happens at the end of
-// its range.  A null function: the counter cannot be brought there from here.
+// The counters that grow for as long as a heap lives, and what happens at the
+// end of their range.  A null function: the counter cannot be brought there
+// from here.
 static const struct number {
 	const char *name, *at_the_end;
 	bool (*wrapped)(void);
@@ -477,7 +478,7 @@ static void expect_forward(const rt_memstats *a, const rt_memstats *b)
 	}
 }
 
-// The metrics as of the round before and as of this one.
+// The metrics as of the previous round and as of this one.
 struct totals {
 	rt_metric_desc *desc;
 	rt_metric_sample *before, *now;

@@ -2,7 +2,7 @@
 //
 // A cell is one choice on each axis below.  Its threads do a number of steps,
 // however long that takes.  In each cell objects keep what was written to them,
-// no thread runs in a stop, the stopped heap verifies and agrees with a
+// and no thread runs in a stop.  The stopped heap verifies and agrees with a
 // recount, and the double check has nothing to report.  Live statistics add up
 // and never fall, children of forks have a heap that works, and every thread
 // that attached has detached.
@@ -13,8 +13,8 @@
 // The default is a set of cells in which every two choices of two axes meet.
 // RT_MATRIX=full runs all cells; in these, the axes from FIBERS on take their
 // choices by turns.  RT_SEED replays the choices of threads.  RT_STRESS_STEPS
-// changes how many steps a thread makes in a cell of few threads.  With fewer
-// than LEAST_STEPS some deed may be done in no cell.
+// changes how many steps a thread makes in a cell of few threads.  If they are
+// fewer than LEAST_STEPS, some deed may be done in no cell.
 #include <errno.h>
 #include <inttypes.h>
 #include <pthread.h>
@@ -544,8 +544,8 @@ static void run_cell(const struct cell *c)
 // Pairs of choices that no cell has had yet.
 static bool missing[AXES][CHOICES][AXES][CHOICES];
 
-// pairs_new counts the pairs that a cell would be the first to have.  With
-// taken, these pairs are missing no longer.
+// pairs_new counts the pairs that a cell would be the first to have.  If taken
+// is set, these pairs are missing no longer.
 static unsigned pairs_new(const struct cell *c, bool taken)
 {
 	unsigned n = 0;

@@ -2,8 +2,9 @@
 //
 // The actors of random programs (shadow.h) allocate, collect, detach and
 // attach, and drop what they hold.  Now and then one of them stops the world
-// and compares the fast statistics with two others: a recount of the stopped
-// heap, and the sum of the ledgers in which each actor counts its requests.
+// and compares the fast statistics with two others.  One is a recount of the
+// stopped heap.  The other is the sum of the ledgers in which each actor counts
+// its requests.
 //
 // RT_SEED replays the random numbers, RT_STRESS_SECONDS=n makes the run longer.
 #include <time.h>

@@ -224,7 +224,7 @@ inline take_queue(i)
 	}
 }
 
-// What ask_pass does under its lock is one step.
+// All that ask_pass does under its lock is one step.
 // C: ask_pass
 // at: MUTEX_LOCK, NOTE_WAKE
 inline pass(i)

@@ -533,8 +533,8 @@ inline check_heap(s)
 	assert(counted == COUNT(object[0]) + COUNT(object[1]))
 }
 
-// grey_word for every slot.  If a slot is a root, a word points to it.  To any
-// other slot a stale word may point.
+// grey_word for every slot.  If a slot is a root, a word points to it.  A stale
+// word may point to any other slot.
 // C: grey_word
 // in: Cycle
 inline mark(s, slot)

@@ -351,7 +351,8 @@ inline end_now(i)
 	i = 0
 }
 
-// What waits has the turn of what dies; what is picked has the other.
+// Waiting objects get the turn of objects that die; picked ones get the other
+// turn.
 // C: finalize_now, drops_begin_now, pick_all, drops_take_now
 // at: FINALIZE_NOW, FINALIZE_NOW_PICKED, CALL_DROP, PROC_STOPPED
 inline drop_now(o, i)

@@ -8,9 +8,9 @@
 // some of the shared one.  A stop flushes both caches: all allocations are
 // published, and all lists are shared, then the shared list is freed.
 //
-// Thread 0 also forks in the stop.  The child has no thread 1.  What it does
-// then is one step (fork.pml), on copies: it flushes the cache of thread 1, and
-// collects.  Then the parent continues.
+// Thread 0 also forks in the stop.  The child has no thread 1.  It flushes the
+// cache of thread 1 and collects, in one step (fork.pml) and on copies.  Then
+// the parent continues.
 //
 // Mutants, each of which must be found:
 // mutant BIT_AT_ONCE: a free clears the alloc bit while the owner may store it
@@ -48,7 +48,7 @@ bool stop, polled[2];
 // Ghosts.
 bool live[SLOTS];
 
-// Of the step of a child.
+// These belong to the step of a child.
 hidden byte w_child, mallocs_child, frees_child, list;
 
 #define BIT(s) (1 << (s))
@@ -289,7 +289,7 @@ inline flush(me, s)
 	fi
 }
 
-// What marking and statistics rely on.
+// check_all asserts what marking and statistics rely on.
 // C: none
 inline check_all(w, m, f)
 {

@@ -299,7 +299,7 @@ proctype Reader()
 #endif
 		assert(writing[current] == 0 && writing[history] == 0);
 		// The read is whole, misses nothing that had ended, invents
-		// nothing, and is never less than the read before.
+		// nothing, and is never less than the previous read.
 		assert(suma == sumb);
 		assert(before <= suma && suma <= begun);
 		assert(last <= suma);

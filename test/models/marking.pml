@@ -10,7 +10,7 @@
 // leaves it to the opener, by an offer.
 //
 // All mark bits are in one markword.  A stack, and a range, is a set of
-// objects; the highest is the newest.  What happens under work.lock is one
+// objects; the highest is the newest.  All that happens under work.lock is one
 // step, because no other marker looks at it meanwhile.  A note is a bit, which
 // is cleared, slept on and woken as in the C code.  Any marker that waits may
 // be given work, whereas the C code chooses the newest.  A sleep without an end
@@ -407,7 +407,7 @@ inline trace_serial(objects)
 	stack[OPENER] = stack[OPENER] | CHILDREN(objects)
 }
 
-// What follows for a new object: it is counted, and its words are pushed, or
+// claim deals with a new object: it is counted, and its words are pushed, or
 // become a range.
 // C: grey_word, work_add_range, trace_object
 // in: set
@@ -613,7 +613,8 @@ inline finish(me, to, x, old)
 	od
 }
 
-// What must hold when work_get tells the opener that marking is over.
+// check_over asserts what must hold when work_get tells the opener that marking
+// is over.
 // C: none
 inline check_over(what)
 {

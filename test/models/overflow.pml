@@ -163,7 +163,7 @@ inline round(me, pages)
 	pages = 0
 }
 
-// What the opener alone may do, when no other marker is busy.
+// round_left does what the opener alone may do, when no other marker is busy.
 // C: rescan_left, overflow_lower_left
 // in: take
 inline round_left(pages)

@@ -7,8 +7,8 @@
 # A mutant is the model with one rule broken (spin -D).  It is run if the head
 # of the model has a line "// mutant NAME: what is broken".  A model counts as
 # passed if its search was complete and met no error.  A mutant counts as passed
-# if an assertion failed or a process was stuck.  Without spin all are skipped
-# (77).
+# if an assertion failed or a process was stuck.  If spin is missing, all are
+# skipped (77).
 #
 # RT_SKIP_MODELS=1 leaves the models out, for builds after one that has run
 # them.

@@ -97,7 +97,7 @@ inline take_lock()
 // ---- by a thread, runtime/world/proc.c ----
 
 // oscall_futex_wake of one: the kernel chooses which.  A woken thread wakes one
-// other here, and two in C.  With two hosts that is the whole chain.
+// other here, and two in C.  As there are two hosts, that is the whole chain.
 // C: gate_wake
 // in: gate_pass_on
 inline gate_wake()

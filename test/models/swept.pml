@@ -6,8 +6,8 @@
 //
 // - A collector leads twice.  It sweeps the rest in slices, stops the world and
 //   flips.  Then it sweeps in its stop, or leaves that to the threads.
-// - A host allocates, perhaps in a no-GC stretch, or needs all swept.
-// - A visitor stops the world twice, and may need all swept.
+// - A host allocates, perhaps in a no-GC stretch, or needs every chunk swept.
+// - A visitor stops the world twice, and may need every chunk swept.
 // - A helper of the stops may exist.  No stop waits for it: it may see chunks
 //   in one stop, and try to take one at any time after that.
 //
@@ -90,8 +90,8 @@ bool calling;	   // a thread is in crew_call
 
 // While no thread is active in a sweep, no thread has to end it.  The thread
 // that would end it may be the sleeper itself (swept_end).  Or chunks are left,
-// because this sweep has begun after the sleeper decided to wait for the one
-// before.
+// because this sweep has begun after the sleeper decided to wait for the
+// previous one.
 #define TIMEOUT (state == BESIDE && sweepers == 0)
 
 // C: proc_block
@@ -290,7 +290,7 @@ inline slices_await(me, nogc, seen)
 	fi
 }
 
-// To take advice and to advise is one step here, and two in Collector.  Huge
+// Taking advice and advising are one step here, and two in Collector.  Huge
 // pages that are chosen between the two are provided, and their advice is taken
 // in vain.  A thread that advises is blocked meanwhile, so a stop may come.
 // C: swept_take_advice, worker_advise

@@ -3,13 +3,13 @@
 # Dekker pair, a release where something is published, and an acquire where it
 # is read.
 #
-# The functions of the pairs are those that doc/memory-order.md names.  Each is
-# compiled for aarch64 and disassembled.  After every atomic write there must be
-# a "dmb ish" before the next load outside the stack, call, or return.  An
-# atomic write is a store with release, an exclusive store, an instruction of
-# LSE, or a call of gcc's out-of-line forms.  No run on x86-64 shows a missing
-# barrier: this machine needs none, and an emulator of aarch64 on it reorders
-# nothing.  So the test reads the code.
+# doc/memory-order.md names the functions of the pairs.  Each is compiled for
+# aarch64 and disassembled.  After every atomic write there must be a "dmb ish"
+# before the next load outside the stack, call, or return.  An atomic write is a
+# store with release, an exclusive store, an instruction of LSE, or a call of
+# gcc's out-of-line forms.  No run on x86-64 shows a missing barrier: this
+# machine needs none, and an emulator of aarch64 on it reorders nothing.  So the
+# test reads the code.
 #
 # In the functions that publish and follow, the writes with release and the
 # reads with acquire are counted.  ThreadSanitizer notices missing ones only
@@ -141,7 +141,7 @@ takes() {
 	$cc -Werror "$1" -c "$dir/flag.c" -o "$dir/flag.o" 2>/dev/null
 }
 
-# flags_taken FLAG...: prints those that the compiler knows.
+# flags_taken FLAG...: prints the flags that the compiler knows.
 flags_taken() {
 	for flag; do
 		takes "$flag" && printf '%s ' "$flag"

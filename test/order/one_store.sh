@@ -68,7 +68,7 @@ check() {
 }
 
 # The compilers of the library, with the options that say how thread-local words
-# are found; then gcc and clang, as far as they are installed.
+# are found; then gcc and clang, if they are installed.
 compilers() {
 	# shellcheck disable=SC2086 # they may have arguments
 	check "${CC:-cc}" ${CC:-cc} "$dir/store.c"

@@ -432,8 +432,8 @@ static void drop_parking(void *obj, size_t size, void *arg)
 	rt_safepoint();
 }
 
-// is_as_before expects that what was not dropped lives in a child.  The child
-// does not have the thread that was dropping.
+// is_as_before expects that the objects that were not dropped live in a child.
+// The child does not have the thread that was dropping.
 static void is_as_before(void)
 {
 	expect(rt_thread_attach(RT_THREAD_EXACT) == RT_OK);

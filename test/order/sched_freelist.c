@@ -177,7 +177,7 @@ TEST(a_collection_waits_for_a_thread_that_shares, .n = RT_ARRAY_LEN(sharing))
 
 // ---- the order of a flush ----
 
-// What a thread allocated last is in a span that it has cached.
+// last returns an object in a span that its thread has cached: the newest one.
 static const void *last(unsigned part)
 {
 	return slots[part][PART - 1];

@@ -99,8 +99,9 @@ TEST(a_node_is_linked_before_it_is_found)
 	ck_assert_ptr_eq(lfstack_top(&stack), d);
 }
 
-// lfstack PUSH_IN_TWO: another push or pop comes in the middle of a push.  What
-// the other push added is not lost, and the popped node does not come back.
+// lfstack PUSH_IN_TWO: another push or pop comes in the middle of a push.  The
+// node that the other push added is not lost, and the popped node does not come
+// back.
 TEST(a_push_that_was_overtaken_starts_again, .n = 2)
 {
 	lfstack_push(&stack, b);

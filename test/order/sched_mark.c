@@ -544,7 +544,7 @@ TEST(a_call_needs_no_wake)
 	let_end(SCHED_CREW_CALL, &opener);
 }
 
-// Of two calls the helper takes only the second.
+// If there were two calls, the helper takes only the second.
 TEST(a_helper_that_is_late_takes_the_last_call)
 {
 	crew_call(CREW_MARK);
@@ -583,8 +583,8 @@ static struct node **make_graph(void)
 
 // While a random graph is marked, the stack of the marker often crosses from
 // one buffer to the next and back.  So a marker takes the lock of the pool once
-// for a batch of buffers.  With one spare buffer it took the lock 27 times for
-// 1000 objects.
+// for a batch of buffers.  When a marker had one spare buffer, it took the lock
+// 27 times for 1000 objects.
 TEST(a_graph_takes_few_locks)
 {
 	static struct node *root[1];

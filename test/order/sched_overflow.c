@@ -74,8 +74,8 @@ static void note(void)
 }
 
 // overflow BIT_EARLY: all markers see the mark of an object before the bit of
-// its page.  The bit of an object of 24 bytes may be in the markword behind
-// that of its first word.
+// its page.  The bit of an object of 24 bytes may be in the markword behind the
+// one of its first word.
 TEST(the_bit_follows_the_mark)
 {
 	rt_config c = heap_config(HEAP_QUIET);

@@ -70,7 +70,7 @@ static void populate_attached(void)
 	host_detach();
 }
 
-// What a thread does that has pages in hand.
+// The ways in which a thread has pages in hand.
 static const struct way {
 	enum schedpoint at;
 	void (*step)(void);
@@ -251,7 +251,7 @@ static void take_two_arenas_and_one_page(void)
 	take_two_arenas(1);
 }
 
-// Of several threads that wanted the heap to grow, one prepares chunks ahead.
+// If several threads want the heap to grow, one of them prepares chunks ahead.
 TEST(chunks_are_prepared_ahead_once)
 {
 	uint64_t prepared;

@@ -103,8 +103,8 @@ int clock_gettime(clockid_t id, struct timespec *time)
 	return 0;
 }
 
-// begin_turn makes the scavenger work as far as the end of its first turn, in
-// which it only sets its timer.  The caller is blocked then.
+// begin_turn makes the scavenger work to the end of its first turn, in which it
+// only sets its timer.  The caller is blocked then.
 static void begin_turn(void)
 {
 	host_block();

@@ -198,7 +198,7 @@ TEST(a_record_is_published_before_it_is_used)
 }
 
 // heapstats TWO_SLOTS, HISTORY_KEPT: while slots are folded, writers use a
-// third one.  What was folded is not folded again.
+// third one.  Numbers that were folded are not folded again.
 TEST(no_thread_writes_to_what_is_folded)
 {
 	struct heapstats_delta *first = change(p), *second, *third;

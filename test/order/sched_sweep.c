@@ -148,7 +148,7 @@ TEST(a_span_is_swept_by_one_of_two)
 TEST(a_thread_that_needs_a_span_waits_for_its_sweeper)
 {
 	hold_at(SCHED_SWEEP_SPAN, &sweeper, sweep_chunks);
-	// Of the two spans of the chunk the higher one comes first.
+	// The higher one of the two spans of the chunk comes first.
 	while (span->alloc_count == TAKEN)
 		move_on(SCHED_SWEEP_SPAN, SCHED_SWEEP_SPAN);
 	ck_assert(!is_swept(span));

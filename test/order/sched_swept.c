@@ -481,8 +481,8 @@ static void set_limit(void)
 	host_detach();
 }
 
-// What another thread does, and whether it must wait for the thread that is
-// held.
+// Each row is what another thread does, and whether it must wait for the thread
+// that is held.
 static const struct deed {
 	void (*fn)(void);
 	bool stops;  // the world
@@ -618,7 +618,7 @@ static void begin_in_stop(void)
 GROUP(in_the_stop, .setup = begin_in_stop, .timeout = 2 * AWAIT_SECONDS);
 
 // swept END_ASKS_ACTIVE: a helper becomes active when all is swept, and finds
-// no chunk.  What follows the sweep is done in the stop all the same.
+// no chunk.  The steps after the sweep are taken in the stop all the same.
 TEST(a_late_helper_does_not_hide_the_end)
 {
 	atomic_u64_store_relaxed(&sweep.left, UINT64_C(1) << 32);

@@ -386,8 +386,8 @@ TEST(an_early_one_does_not_report_the_end)
 	let_end(SCHED_NOTE_WAIT, &stopper);
 }
 
-// All Ps are stopped before the stopper has counted those that ran: the stopper
-// ends the wait itself.
+// All Ps are stopped before the stopper has counted the Ps that ran: the
+// stopper ends the wait itself.
 TEST(a_stopper_that_counts_last_does_not_wait)
 {
 	hold_at(SCHED_PROC_STOP_ALL_ASKED, &stopper, stop);

@@ -152,9 +152,10 @@ check_small() {
 }
 
 # expected_words NAME: prints the objects and offsets in which tracecheck finds
-# something in the example on purpose: bytes or numbers like pointers, what is
-# above a stack's top, or the field that forgotten.c is about.  There are fewer
-# than the lines of one report, so none is counted as one of "N others".
+# something in the example on purpose.  These are bytes or numbers like
+# pointers, words above a stack's top, or the field that forgotten.c is about.
+# There are fewer than the lines of one report, so none is counted as one of "N
+# others".
 expected_words() {
 	case $1 in
 	types) echo "object text 16" ;;
@@ -280,7 +281,7 @@ check_cxx() {
 	done
 }
 
-# public_functions: prints those that a host calls by name.
+# public_functions: prints the functions that a host calls by name.
 public_functions() {
 	grep -v -e '^#' -e '_$' -e '_init_sized$' -e '^rt_thread_tls$' \
 		"$srcdir/gc/api/symbols.list" | sed 's/_sized$//' # macros call these

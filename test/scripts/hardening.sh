@@ -3,9 +3,9 @@
 # branch targets, no executable stack, nothing writable that is executable, and
 # nothing of the shared library writable that need not be.
 #
-# RT_HARDENING_CFLAGS are the options that configure has chosen.  What they ask
-# for is looked for in the object of the static library, which is all ours.
-# _FORTIFY_SOURCE leaves no trace where every size is known.
+# RT_HARDENING_CFLAGS are the options that configure has chosen.  The script
+# looks for their effects in the object of the static library, which is all
+# ours. _FORTIFY_SOURCE leaves no trace where every size is known.
 #
 # usage: [srcdir=DIR] [top_builddir=DIR] RT_HARDENING_CFLAGS=... test/scripts/hardening.sh
 set -u

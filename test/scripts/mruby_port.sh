@@ -35,7 +35,7 @@ fails() {
 # ---- logs ----
 
 # log END1 END2 STATUS TREE prints a log.  END1 and END2 say how two tests end,
-# STATUS is that of the second program, and TREE is the folder of mruby.
+# STATUS is the status of the second program, and TREE is the folder of mruby.
 log() {
 	cat <<-END
 		>>> Test host <<<

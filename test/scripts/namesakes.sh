@@ -95,7 +95,7 @@ verdict $? "the library has names of its own"
 program <"$dir/names" >"$dir/program.c"
 # shellcheck disable=SC2086 # CC may carry options
 check_both C ${CC:-cc} -x c
-# The run-time of a sanitizer must be that of the library's compiler.
+# The run-time of a sanitizer must come from the library's compiler.
 for compiler in g++ clang++; do
 	[ -z "${RT_SANITIZER_CFLAGS-}" ] || continue
 	if command -v $compiler >/dev/null 2>&1; then

@@ -1,6 +1,6 @@
 #!/bin/sh
 # plugin.sh - a plugin that holds the static library, linked as rtheap.pc says
-# (plugin_libs), exports none of its names, has a heap of its own beside the
+# (plugin_libs), exports none of its names.  It has a heap of its own beside the
 # program's, and may be unloaded while a thread is attached.
 #
 # usage: srcdir=DIR [top_builddir=DIR] CC=... NM=... test/scripts/plugin.sh
@@ -17,7 +17,7 @@ trap 'rm -rf "$dir"' EXIT
 	skip 4 "plugins" "there is no static library"
 	exit 77
 }
-# Without the shared library the objects of the static one are not
+# If the shared library is not built, the objects of the static one are not
 # position-independent.
 [ -e "$builddir/.libs/librtheap.so" ] || {
 	skip 4 "plugins" "the code of the static library depends on its place"

@@ -289,7 +289,7 @@ TEST(limiter_learns_of_the_groups)
 static unsigned files_read; // of the group
 
 // open is called instead of the C library's, in the whole program.  With a tree
-// of files, the process is in the group that these describe.
+// of files, the process is in the group that the files describe.
 int open(const char *name, int flags, ...)
 {
 	static const char top[] = "/sys/fs/cgroup";
@@ -384,8 +384,8 @@ TEST(limiter_learns_for_any_limit)
 	ck_assert_uint_eq(pacer.limiter.capacity, LIMITER_CAPACITY);
 }
 
-// Only with cgroup 2 does a heap begin with the limits of its group.  Of two
-// limits on memory the lower one counts.
+// Only with cgroup 2 does a heap begin with the limits of its group.  If there
+// are two limits on memory, the lower one counts.
 TEST(a_heap_begins_with_the_limits_on_request, .n = 4)
 {
 	static const int64_t own[] = {INT64_MAX, INT64_MAX, INT64_MAX, 1 << 20};

@@ -366,8 +366,8 @@ static uint64_t allocate_under_collection(size_t size, uint64_t *wrong)
 	unsigned char *p = rt_alloc(size);
 	uint64_t passed = heap_metric("/gc/cycles/total:gc-cycles") - before;
 
-	// From here to the next allocation this thread does not stop, so no
-	// thread collects.
+	// This thread does not stop before its next allocation, so no thread
+	// collects until then.
 	*wrong += rt_base(p) != p || rt_size(p) != rt_good_size(size) ||
 		  !heap_is_zero(p, rt_size(p));
 	memset(p, 0xff, size);
@@ -533,6 +533,6 @@ TEST(many_small_threads_do_not_make_a_large_heap)
 	// There are some 30 for 100 MB.  There would be 90 if all runs but the
 	// first were a page long, and 400 if all were.
 	ck_assert_uint_le(m.num_gc, 5 + 40 * m.total_alloc / 100000000);
-	// What the threads allocate does lead to collections.
+	// The allocations of the threads do lead to collections.
 	ck_assert_uint_ge(m.num_gc, 3);
 }

@@ -5,8 +5,8 @@
 
 enum { WORDS = 100000, MANY = 10000 };
 
-// What a marking of WORDS costs: in ns of wall time, without helpers and with
-// them, and in processor time with them.
+// The cost of marking WORDS: wall time in ns, without helpers and with them,
+// and processor time with them.
 struct machine {
 	uint64_t alone, beside, cpu;
 };

@@ -81,7 +81,7 @@ TEST(threads_adjust_a_gauge_together)
 			  before + 6 * (uint64_t)MOVES);
 }
 
-// What the gauge held, and the move that must throw.
+// The gauge's value, and the move that must throw.
 static const struct {
 	int64_t before;
 	int64_t move;

@@ -1,4 +1,4 @@
-// What collections and stops leave in the accounts, and how they are read.
+// The accounts that collections and stops leave, and how they are read.
 #include "runtime/world/gcstats.h"
 
 #include "runtime/os/settings.h"
@@ -95,8 +95,9 @@ static bool same_cpu(const struct cpustats *a, const struct cpustats *b)
 	return !falls(a, b) && !falls(b, a);
 }
 
-// What live readers are told never falls, has the identities, and has the exact
-// total.  All classes are exact as soon as none is below what was told before.
+// The numbers that live readers are told never fall, have the identities, and
+// have the exact total.  All classes are exact as soon as none is below what
+// was told before.
 TEST(what_readers_are_told_follows_and_never_falls)
 {
 	struct cpustats told = {0}, exact = {0};
@@ -331,7 +332,7 @@ TEST(no_reader_sees_a_torn_record)
 
 enum { HISTORY = 600 }; // more than the ring holds
 
-// What the only collecting thread read of each collection when it had ended.
+// The only collecting thread read these of each collection when it had ended.
 // An entry is written once, before its number is in done.
 static struct {
 	uint64_t ns[HISTORY], end[HISTORY];
@@ -564,7 +565,7 @@ static void pass(void)
 		;
 }
 
-// Without a collection the total grows by the time that passes, times the
+// If there is no collection, the total grows by the time that passes, times the
 // number of processors.
 TEST(cpu_time_goes_on_without_a_collection)
 {
@@ -667,7 +668,7 @@ TEST(a_step_of_the_scavenger_counts_at_once, .n = 2)
 	ck_assert(identities_hold(&is));
 }
 
-// What each reader was told last.
+// The numbers that each reader was told last.
 static struct cpustats lasts[READERS];
 
 static const char *read_live(struct reader *r)

@@ -336,7 +336,7 @@ TEST(every_snapshot_is_of_one_moment)
 	atomic_u32_store_release(&many.end, 1);
 	for (int i = 0; i < WRITERS; i++)
 		join_thread(writers[i]);
-	// At rest all results agree.
+	// When no thread writes, all results agree.
 	ck_assert_uint_gt(sum_ended(), 0);
 	ck_assert_uint_eq(read_one(), sum_ended());
 	t = stopped_totals();

@@ -178,7 +178,7 @@ TEST(what_survives_a_collection_is_advised, .n = 2)
 	start(_i);
 	hold(64, MIB, false);
 	gc();
-	// All but the last chunk are full, and perhaps that one as well.
+	// All chunks but the last are full, and perhaps the last as well.
 	ck_assert_uint_ge(count_advised(), nchunks() - 1);
 	heap_healthy();
 }

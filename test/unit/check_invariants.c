@@ -26,7 +26,7 @@
 #include "test/unit/invariants_cases.h"
 
 // The structs that are broken.  Those that are a part of the heap are copies,
-// as far as that is possible.  What they lead to belongs to the heap.
+// if that is possible.  The records that they lead to belong to the heap.
 static struct {
 	struct mutex mutex;
 	struct note note;
@@ -102,7 +102,7 @@ static struct {
 static uintptr_t *objects;
 enum { NOBJECTS = 3000 };
 
-// ---- a heap, and structs like those of a heap ----
+// ---- a heap, and structs like a heap's ----
 
 // make_dead makes an object that a collection will queue to be dropped.
 static void make_dead(void)

@@ -13,8 +13,8 @@ enum { THREADS = 4, NNODES = 64 };
 enum { ADDR_WIDTH = 64 - LFSTACK_TAG_BITS };
 #define TAG_COUNT (UINT64_C(1) << LFSTACK_TAG_BITS)
 
-// What a node carries is not atomic: only the operations of the stack order it
-// between threads.
+// The contents of a node are not atomic: only the operations of the stack order
+// them between threads.
 struct item {
 	struct lfnode node;
 	uint64_t holder; // 0 on the stack, otherwise its thread's number

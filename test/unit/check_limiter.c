@@ -97,8 +97,8 @@ TEST(fewer_processors_are_a_smaller_bucket)
 	ck_assert_uint_eq(l.capacity, 2 * second);
 }
 
-// What was in the bucket is not lost, even if it is more than the smaller
-// bucket holds.
+// The contents of the bucket are not lost, even if they are more than the
+// smaller bucket holds.
 TEST(a_smaller_bucket_keeps_what_is_in_it)
 {
 	limiter_add(&l, CAPACITY - 1, 0);
@@ -109,8 +109,8 @@ TEST(a_smaller_bucket_keeps_what_is_in_it)
 	ck_assert(!limiter_add(&l, 0, CAPACITY - 1 - LIMITER_CAPACITY));
 }
 
-// What a collection takes beyond the capacity of the bucket is a debt that the
-// CPU time of the program has to pay.
+// CPU time that a collection takes beyond the capacity of the bucket is a debt
+// that the CPU time of the program has to pay.
 TEST(what_is_beyond_it_is_a_debt)
 {
 	ck_assert(limiter_add(&l, 3 * CAPACITY, 0));

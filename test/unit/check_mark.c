@@ -176,8 +176,8 @@ TEST(helpers_mark_the_same_align8, .n = SHAPES)
 }
 
 // The same objects are marked, however little memory all markers together get
-// for work buffers.  Without any, markers cannot share words, and a job that a
-// helper takes may lead to nothing new.
+// for work buffers.  If they get none, markers cannot share words, and a job
+// that a helper takes may lead to nothing new.
 TEST(limited_work_buffers_mark_the_same, .n = 3 * SHAPES)
 {
 	static const uint32_t limits[] = {0, 1, 2};
@@ -412,8 +412,8 @@ TEST(a_small_heap_makes_no_thread)
 	ck_assert_int_eq(rt_fini(), RT_OK);
 }
 
-// What markings have cost decides whether helpers are called, and is measured
-// with helpers and without.
+// The cost of markings, measured with helpers and without, decides whether
+// helpers are called.
 TEST(helpers_are_called_as_long_as_they_pay)
 {
 	static const struct gain_cost dear = {UINT64_MAX / 4, UINT64_MAX / 4};

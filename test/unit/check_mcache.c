@@ -334,8 +334,8 @@ static size_t use_run(spanclass sc)
 	return bytes;
 }
 
-// The second run is what the first one left of its lineword.  Of fresh pages, a
-// thread is never charged for much more than it has used.
+// The second run is what the first one left of its lineword.  A thread is never
+// charged for much more of fresh pages than it has used.
 TEST(runs_double_from_a_flush_on)
 {
 	static const size_t bytes[] = {512, 512, 1024, 2048, 4096, 8192, 8192};

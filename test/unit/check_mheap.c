@@ -543,7 +543,7 @@ TEST(a_heap_span_is_not_freed_as_stacks, .exit = DEATH_EXPECTED)
 	mheap_free_manual(self, alloc_page(NULL));
 }
 
-// The test makes searches begin behind every page, even behind those that
+// The test makes searches begin behind every page, even behind the pages that
 // growth brings.
 TEST(growth_that_brings_nothing_is_found_out, .exit = DEATH_EXPECTED)
 {

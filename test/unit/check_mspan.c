@@ -135,8 +135,8 @@ static uint32_t naive_run(const struct mspan *s, struct mspan_run *run)
 	return n;
 }
 
-// same_run compares a run with what mspan_find_run says of it, and, where
-// mspan_find_near may be called, with what that says.
+// same_run compares a run with the result of mspan_find_run, and, where
+// mspan_find_near may be called, with its result.
 static bool same_run(const struct mspan *s, const struct mspan_cursor *c,
 		     const struct mspan_run *naive)
 {

@@ -53,7 +53,7 @@ TEST(lines_are_taken_in_order)
 	notices_done();
 }
 
-// Lines that were not taken come before those of the next stop.
+// Lines that were not taken come before the lines of the next stop.
 TEST(a_stop_leaves_what_was_not_taken)
 {
 	add('a', 3);
@@ -90,8 +90,8 @@ static bool another_takes(void)
 	return got;
 }
 
-// From its first line on, a thread keeps all others from taking lines, even
-// when it has found no more, until it calls notices_done.
+// A thread that has taken a line keeps all others from taking lines, even when
+// it has found no more, until it calls notices_done.
 TEST(one_thread_at_a_time_takes_lines)
 {
 	add('a', 3);

@@ -1,4 +1,4 @@
-// What the library asks of the system, and how the system answers and refuses.
+// The library's requests to the system, and how the system answers and refuses.
 #define _GNU_SOURCE 1
 
 #include "test/harness/fault.h"

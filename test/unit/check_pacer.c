@@ -147,7 +147,7 @@ static const char *misplaced(const struct pacer_rule *rule,
 }
 
 // Whatever the rule is, and whatever was found, the terms give the goal, which
-// is never below what lives.  In half of the rounds, the goal before is the
+// is never below what lives.  In half of the rounds, the previous goal is the
 // result of the last round.
 TEST(any_goal_is_explained_and_in_range)
 {
@@ -173,7 +173,7 @@ TEST(any_goal_is_explained_and_in_range)
 	ck_assert_msg(!wrong, "%s", wrong);
 }
 
-// Of several equal terms the first is named.
+// If several terms are equal, the first of them is named.
 TEST(the_term_that_is_the_goal)
 {
 	static const struct {
@@ -237,7 +237,7 @@ TEST(sums_saturate)
 	ck_assert_uint_eq(goal(100, 0, UINT64_C(1) << 60), UINT64_C(1) << 61);
 }
 
-// What objects own outside the heap counts as live.
+// Memory that objects own outside the heap counts as live.
 TEST(external_bytes_are_live)
 {
 	struct pacer_rule rule = {100, 4 * MIB, 0, 0, 0};
@@ -267,7 +267,8 @@ static uint64_t next_goal(uint64_t marked, uint64_t held, uint64_t before)
 	return pacer_next(&usual, &found, before);
 }
 
-// Seven eighths of the excess of the goal stay, as far as memory is held.
+// The next goal keeps seven eighths of what the old one had above pacer_goal,
+// but this does not raise it above the memory held.
 TEST(goal_falls_in_steps_while_memory_is_held)
 {
 	ck_assert_uint_eq(next_goal(10 * MIB, 200 * MIB, 110 * MIB), 100 * MIB);
@@ -434,7 +435,7 @@ TEST(limit_lowers_the_goal)
 }
 
 // The limit of the heap counts the pages in use, and neither free pages nor
-// tables.  Of two limits the lower goal counts.
+// tables.  If there are two limits, the lower goal counts.
 TEST(limit_of_the_heap_lowers_the_goal)
 {
 	struct pacer_rule rule = {100, 4 * MIB, 0, PACER_NO_LIMIT, 200 * MIB};
@@ -525,8 +526,7 @@ TEST(collections_for_the_goal_do_not_wait)
 	ck_assert(!pacer_put_off(400 * MIB, 10 * SECOND));
 }
 
-// The CPU time of releasing pages counts as that of a collection, and only
-// once.
+// The CPU time of releasing pages counts as a collection's, and only once.
 TEST(releasing_for_the_limit_fills_the_bucket)
 {
 	begin_limited(100 * MIB, 0);

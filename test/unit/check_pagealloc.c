@@ -461,7 +461,7 @@ TEST(ranges_longer_than_a_root_entry_are_found)
 	expect_alloc(2, 5 * root + 9);
 	expect_alloc(1, root + 6);
 	ck_assert_ptr_null(pagealloc_check(&pa));
-	// What remains is one range up to the end.
+	// The remaining pages are one range up to the end.
 	expect_alloc(all - 5 * root - 11, 5 * root + 11);
 	expect_alloc(1, NONE);
 	pagealloc_free(&pa, 2 * root - 5, 2 * root + 10);
@@ -533,7 +533,7 @@ TEST(single_pages_of_a_huge_heap_cost_little)
 // ---- scavenging ----
 
 // scavenge_one scavenges one range as a scavenger does, and returns its length.
-// It returns 0 if there is none in any chunk.
+// It returns 0 if no chunk has one.
 static unsigned scavenge_one(unsigned min, unsigned max, uint64_t *page)
 {
 	uint32_t c;
@@ -693,8 +693,8 @@ TEST(more_than_the_most_is_refused)
 
 // ---- our own bugs ----
 
-// begin_wrong takes the first 600 pages.  What the test does then must end with
-// this report.
+// begin_wrong takes the first 600 pages.  The next calls of the test must end
+// with this report.
 static void begin_wrong(const char *report)
 {
 	start(2, 1 << 16);

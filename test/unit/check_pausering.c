@@ -19,7 +19,8 @@ struct slots {
 static struct slots copied;
 static struct pausering_copy copy = {.ns = copied.ns, .end = copied.end};
 
-// What pause number n (from 0) is recorded with: both numbers follow from n.
+// The numbers that pause number n (from 0) is recorded with.  Both follow from
+// n.
 static uint64_t pause_ns(uint64_t n)
 {
 	return 2 * n + 1;

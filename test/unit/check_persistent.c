@@ -140,7 +140,8 @@ TEST(a_refused_step_changes_nothing)
 	refuse(0);
 	ck_assert_ptr_nonnull(persistent_alloc(8, 8, stat));
 
-	// What is usable continues to be carved when more is refused.
+	// When the system refuses more, memory that is usable already is still
+	// allocated.
 	while (in_ready() - in_other() < PERSISTENT_STEP_MIN - 8192)
 		ck_assert_ptr_nonnull(persistent_alloc(4096, 8, stat));
 	struct gauges before = gauges;
@@ -154,7 +155,7 @@ TEST(a_refused_step_changes_nothing)
 	ck_assert_uint_eq(in_ready(), 2 * PERSISTENT_STEP_MIN);
 }
 
-// Where the system refuses a whole step it may grant what is needed.
+// If the system refuses a whole step, it may still grant what is needed.
 TEST(less_than_a_step_will_do)
 {
 	sysmem_init();
@@ -216,7 +217,7 @@ TEST(fini_unmaps_all_and_begins_anew)
 	ck_assert_uint_eq(fault_count(OSCALL_UNMAP), 3);
 }
 
-// What was usable before persistent_fini makes no step after it longer.
+// Memory that was usable before persistent_fini makes no later step longer.
 TEST(after_fini_steps_begin_anew)
 {
 	while (in_stat() < 16 * PERSISTENT_STEP_MIN)

@@ -223,7 +223,7 @@ static void *exit_as_stopper(void *arg)
 static void *(*const exit_ways[])(void *) = {exit_attached, exit_in_region,
 					     exit_as_stopper};
 
-// Without the detach the next stop would wait for a thread that is gone.
+// If it were not, the next stop would wait for a thread that is gone.
 TEST(a_thread_that_exits_is_detached, .n = RT_ARRAY_LEN(exit_ways))
 {
 	uint64_t inuse = gauge_load(&gauges.mcache_inuse);
@@ -685,8 +685,8 @@ enum {
 };
 
 // The functions of a script are C, so any of them may push a caller's register
-// before it calls the library.  For enter and leave the library's own functions
-// are called instead; rt_safepoint is one already.
+// before it calls the library.  The library's own functions are called instead
+// of enter and leave; rt_safepoint is one already.
 static uintptr_t hold_run(int i, uintptr_t hidden)
 {
 	memcpy(hold_calls, hold_scripts[i / PLACES], sizeof hold_calls);
@@ -708,8 +708,8 @@ TEST(an_object_held_in_one_place_lives, .n = HOLDS)
 	hold_end();
 }
 
-// Without the pointer the object dies.  Otherwise the test above would show
-// nothing.
+// If nothing holds the pointer, the object dies.  Otherwise the test above
+// would show nothing.
 TEST(an_object_held_nowhere_dies, .n = HOLDS)
 {
 	hold_begin();

@@ -512,7 +512,7 @@ TEST(threads_change_the_table_at_once)
 	}
 	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
 	ck_assert_uint_eq(atomic_u64_load_relaxed(&lost), 0);
-	// Of each hundred additions the last fifty were removed again.  The
+	// The last fifty of each hundred additions were removed again.  The
 	// other fifty ranges were added again in each following hundred.
 	ck_assert_uint_eq(roots_ranges(), THREADS * 50);
 	ck_assert_uint_eq(heap_live_after_gc(), THREADS * 50);

@@ -69,8 +69,8 @@ TEST(words_inside_the_heap_are_pushed_in_order)
 
 	rng_init(&r, "words_inside_the_heap_are_pushed_in_order");
 	for (int round = 0; round < ROUNDS; round++) {
-		// From any word to any word, however many the processor scans
-		// at once.
+		// The row is from any word to any word, however many the
+		// processor scans at once.
 		size_t from = rng_below(&r, 40);
 		size_t to = from + rng_below(&r, 180);
 		size_t n;

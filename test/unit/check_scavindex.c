@@ -324,8 +324,8 @@ static unsigned drain(struct model *m, uint32_t gen, bool force,
 	return wrong;
 }
 
-// The forced search misses nothing at any time, the background search nothing
-// at the beginning of a cycle.
+// The forced search misses nothing at any time, and the background search
+// misses nothing at the beginning of a cycle.
 TEST(cursors_lose_no_eligible_chunk)
 {
 	struct model m[NMODEL];

@@ -330,7 +330,7 @@ TEST(refused_memory_is_null, .n = 6)
 	expect_verified();
 }
 
-// The range ends in the middle of a refill.  What is left is handed out, each
+// The range ends in the middle of a refill.  The rest of it is handed out, each
 // stack once.
 TEST(the_last_stacks_of_the_range_are_handed_out, .n = MCACHE_STACK_ORDERS)
 {

@@ -115,7 +115,7 @@ TEST(a_reset_forgets_all)
 enum { STOPS = 20000 };
 
 // read_growing requires that the n-th stop is the longest, as write_stops makes
-// it, and that the sums are those of n.
+// it, and that the sums are those of n stops.
 static const char *read_growing(struct reader *r)
 {
 	rt_stops s = read_row(RT_STOP_FORK);

@@ -126,10 +126,10 @@ static void *eat(void *arg)
 }
 
 // One thread allocates objects that fit only after a collection, beside threads
-// that use up what the collection has freed.  Of the 14 MiB that do not live
-// for good, each of the four threads may keep one object alive, in any place.
-// So some 2.8 MiB are free in a row after each collection, and no allocation
-// may return NULL.
+// that use up what the collection has freed.  Each of the four threads may keep
+// one object alive, in any place of the 14 MiB that do not live for good.  So
+// some 2.8 MiB are free in a row after each collection, and no allocation may
+// return NULL.
 TEST(large_objects_are_not_outrun)
 {
 	start(-1);
@@ -339,8 +339,8 @@ TEST(threads_that_fail_together_share_stacks)
 	heap_live();
 }
 
-// The memory that a collection gave a thread is kept alive until the thread has
-// it.  Then it dies as any object does.
+// An object that a collection allocates for a waiting thread stays alive until
+// that thread has it.  Then it dies as any object does.
 TEST(what_a_collection_gave_dies_as_any_object)
 {
 	start(-1);

@@ -131,7 +131,7 @@ TEST(a_stack_may_have_grown)
 	ck_assert_uint_eq(c.lo, at(21));
 	c.frame.sp = at(15);
 	ck_assert_uint_eq(threadstack_begin(&c), at(21));
-	// What cannot be read is no stack.
+	// Pages that cannot be read are not part of the stack.
 	protect(28);
 	c = stack(30, 40, at(25));
 	c.grows = true;

@@ -20,8 +20,8 @@
 
 enum { NOBJECTS = RT_TSAN || RT_ASAN ? 3000 : 20000 };
 
-// What the driver allocated and keeps.  Only these roots keep it: the thread
-// is exact.
+// The objects that the driver allocated and keeps.  Only these roots keep them:
+// the thread is exact.
 static void *roots[NOBJECTS];
 static size_t asked[NOBJECTS];
 static int kinds[NOBJECTS];
@@ -295,7 +295,7 @@ TEST(nothing_is_wrong_after_any_operation, .n = 2)
 
 // ---- corruptions ----
 
-// What there is to corrupt.
+// The targets of the corruptions.
 static struct {
 	struct mspan *partial; // small, in its set, with a free slot
 	struct mspan *full;    // small, no free slot

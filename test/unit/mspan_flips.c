@@ -9,7 +9,7 @@
 #include "runtime/os/throw.h"
 #include "test/unit/mspan.h"
 
-// What the driver knows of the object that begins at an address.
+// The driver knows these facts of the object that begins at an address.
 enum { ALLOCATED = 1, COUNTED = 2, MARKED = 4 };
 
 // A mutant undoes a part of a right action, or counts the wrong way.  It proves
@@ -334,7 +334,7 @@ static void sim_flip(void)
 	sim.nlive = nlive;
 }
 
-// For two of the mutants, restore_line undoes what sweep did to the old line.
+// restore_line undoes what sweep did to the old line, for two of the mutants.
 static void restore_line(uint64_t page, const struct mspan *s,
 			 const uint64_t *old)
 {

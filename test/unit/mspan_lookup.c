@@ -165,8 +165,8 @@ TEST(stacks_and_free_pages_hold_no_object)
 }
 
 // The heap of the test with random words has objects of many sizes, half of
-// them freed.  For each 8 bytes of the heap, known[] has the base of the object
-// that is left there, or 0.
+// them freed.  known[] has, for each 8 bytes of the heap, the base of the
+// object that is left there, or 0.
 enum { KNOWN_BYTES = 16 << 20 };
 static const uintptr_t *known_at(uintptr_t *known, uintptr_t p)
 {

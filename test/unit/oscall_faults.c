@@ -22,9 +22,9 @@ static void nothing(void)
 {
 }
 
-// For each of the calls there is a try, which makes the call and returns its
-// error.  INJECTED is an error that the system gives for none of the calls.  So
-// if the call was made, the result is something different.
+// Each of the calls has a try, which makes the call and returns its error.
+// INJECTED is an error that the system gives for none of the calls.  So if the
+// call was made, the result is something different.
 enum { INJECTED = EXDEV };
 
 static int try_reserve(void)

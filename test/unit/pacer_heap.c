@@ -97,7 +97,7 @@ TEST(next_gc_follows_live_heap)
 	must(rt_set_gc_percent(-1, NULL));
 	ck_assert_uint_eq(next_gc(), PACER_NEVER);
 	ck_assert_uint_eq(heap_metric("/gc/heap/goal:bytes"), PACER_NEVER);
-	// What was set is kept over a collection.
+	// The percentage that was set is kept over a collection.
 	must(rt_set_gc_percent(50, NULL));
 	root[0] = NULL;
 	live(n / 2);
@@ -167,7 +167,7 @@ TEST(garbage_alone_collects_every_four_mib)
 	ck_assert_uint_lt(heap_stats().heap_sys, 9 * MIB);
 }
 
-// With a headroom a small live heap collects less often than by Go's rule.
+// A small live heap with a headroom collects less often than by Go's rule.
 TEST(headroom_spares_collections)
 {
 	start(100, 24 * MIB);
@@ -381,8 +381,8 @@ TEST(external_bytes_count_towards_the_next_collection)
 	ck_assert_uint_lt(rt_heap_live(), 64 * MIB);
 }
 
-// What a destructor frees after a collection was not alive in it.  So the goal
-// falls at once, and does not grow from one collection to the next.
+// Memory that a destructor frees after a collection was not alive in it.  So
+// the goal falls at once, and does not grow from one collection to the next.
 TEST(freed_external_bytes_were_not_alive)
 {
 	uint64_t next;

@@ -179,7 +179,7 @@ TEST(free_os_memory_releases_whole_physical_pages,
 	must(rt_free_os_memory());
 	m = heap_stats();
 	ck_assert_uint_gt(m.heap_released, RT_PAGE_SIZE * OBJECTS / 4);
-	// At both ends other pages may be in a physical page with dead ones.
+	// At both ends, a physical page may have other pages beside dead ones.
 	npages = (m.heap_idle - m.heap_released) / RT_PAGE_SIZE;
 	ck_assert_uint_le(npages, split_pages() + 2 * phys);
 	ck_assert_uint_ge(npages + 2 * phys, split_pages());
@@ -285,7 +285,7 @@ static void let_release(int i)
 
 // make_rooms makes objects one after another, and drops each before the next.
 // It returns how many times there was no memory.  If collect is true, it
-// collects before each object, so that the one before is certainly free.
+// collects before each object, so that the previous one is certainly free.
 static unsigned make_rooms(bool collect)
 {
 	unsigned nulls = 0;

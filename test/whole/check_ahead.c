@@ -344,7 +344,7 @@ TEST(a_refusal_is_the_end)
 
 GROUP(settings, .timeout = 60);
 
-// What is dead is swept before fresh memory is brought in.
+// Dead objects are swept before fresh memory is brought in.
 TEST(nothing_is_brought_in_while_a_sweep_is_left)
 {
 	rt_config c = config();

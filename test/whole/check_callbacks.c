@@ -592,7 +592,7 @@ TEST(no_callback_is_named_afterwards, .n = RT_ARRAY_LEN(callbacks))
 
 // ---- handlers ----
 
-// What the handler under test got from a call that is refused everywhere.
+// The handler under test got these from a call that is refused everywhere.
 static struct {
 	unsigned calls;
 	long got;

@@ -554,7 +554,7 @@ TEST(refused_environment_reads_as_unset)
 
 // ---- a process that runs setuid ----
 
-// What a copy of this program found, as its exit status.
+// The exit status of a copy of this program says what it found.
 enum {
 	PRIVILEGED_READ_NOTHING = 10,
 	PRIVILEGED_READ,
@@ -701,8 +701,8 @@ TEST(version_is_that_of_the_headers)
 	ck_assert_int_eq(rt_version() % 1000, RT_VERSION_MICRO);
 }
 
-// With an argument, this is a copy that a_privileged_process_reads_nothing
-// runs.
+// If there is an argument, this is a copy that
+// a_privileged_process_reads_nothing runs.
 int main(int argc, char **argv)
 {
 	(void)argv;

@@ -120,8 +120,8 @@ TEST(a_record_has_the_figures_of_the_statistics)
 	}
 }
 
-// What a trace of the pacer would show is in each record, though there is no
-// trace.
+// Each record has the figures that a trace of the pacer would show, even though
+// there is no trace.
 TEST(the_figures_of_the_pacer)
 {
 	enum { STACK = 64 << 10, OUTSIDE = 1000 };
@@ -166,8 +166,8 @@ TEST(the_figures_of_the_pacer)
 	}
 }
 
-// What rt_free_os_memory released is in the record of the next collection, and
-// in no other.
+// Memory that rt_free_os_memory released is in the record of the next
+// collection, and in no other.
 TEST(what_the_host_released)
 {
 	rt_config config = heap_config(HEAP_QUIET);
@@ -195,8 +195,8 @@ TEST(what_the_host_released)
 	}
 }
 
-// A record never changes, and each collection starts after the end of the one
-// before.
+// A record never changes, and each collection starts after the end of the
+// previous one.
 TEST(records_follow_each_other)
 {
 	static rt_cycle was[RT_CYCLES + 20];

@@ -117,7 +117,7 @@ static const size_t clobber_sizes[] = {8, 16, 24, 512, 1024, 8192, 200000};
 TEST(freed_objects_are_overwritten, .n = RT_ARRAY_LEN(clobber_sizes))
 {
 	size_t n = clobber_sizes[_i];
-	volatile uintptr_t hidden; // exact roots: the stack is none
+	volatile uintptr_t hidden; // exact roots: the stack is not scanned
 	void *p;
 
 	config.clobberfree = 1;

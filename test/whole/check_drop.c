@@ -280,7 +280,7 @@ TEST(those_that_die_together_stay_together, .n = 4)
 		ran += rt_run_finalizers(_i == 0 ? 0 : 7);
 		if (_i >= 2)
 			gc();
-		// What dies meanwhile belongs to another batch.
+		// Objects that die meanwhile belong to another batch.
 		if (_i == 3 && ran < 2 * n)
 			make_of(kind, 2 * n);
 	}

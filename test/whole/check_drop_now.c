@@ -74,7 +74,7 @@ TEST(all_of_a_kind_are_dropped_and_the_kind_ends)
 	ck_assert_int_eq(rt_drop_now(32, NULL, NULL), RT_EINVAL);
 }
 
-// The callback is asked about objects that wait for their drop, too.  Those
+// The callback is asked about objects that wait for their drop, too.  Objects
 // that it does not pick continue to wait, whether a batch was begun or not.
 TEST(what_waits_is_asked_too, .n = 3)
 {

@@ -32,8 +32,8 @@ static void drop_collecting(void *obj, size_t size, void *arg)
 	}
 }
 
-// A collection in a destructor frees neither its object nor those that died or
-// were picked with it.
+// A collection in a destructor frees neither its object nor the objects that
+// died or were picked with it.
 TEST(a_collection_frees_nothing_that_is_being_dropped, .n = 2)
 {
 	int k = make_kind(0, drop_collecting, NULL);
@@ -63,8 +63,8 @@ static void drop_deep(void *obj, size_t size, void *arg)
 	}
 }
 
-// What a deep object reaches stays as long as the object does: even while its
-// destructor runs, and for the destructors of others that died with it.
+// The objects that a deep object reaches stay as long as it does: even while
+// its destructor runs, and for the destructors of others that died with it.
 TEST(what_deep_ones_reach_stays_as_long_as_they, .n = 3)
 {
 	int k = make_kind(RT_KIND_DROP_DEEP, drop_deep, NULL);
@@ -141,7 +141,7 @@ TEST(a_kind_ends_though_objects_of_another_wait, .n = 2)
 	heap_healthy();
 	gc();
 	heap_healthy();
-	// What died with a batch that was begun stays until it ends.
+	// Objects that died with a batch that was begun stay until it ends.
 	if (_i == 1)
 		rt_run_finalizers(0);
 	gc();
@@ -244,8 +244,8 @@ static int pick_first(const void *obj, size_t size, void *arg)
 }
 
 // An object that rt_drop_now has dropped leads to nothing, even when another
-// object of its span waits for its destructor.  What it led to is gone, and a
-// new object may have that address.
+// object of its span waits for its destructor.  The object that it led to is
+// gone, and a new object may have that address.
 TEST(what_is_kept_never_leads_on_again, .n = 2)
 {
 	struct item **root;

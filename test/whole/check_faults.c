@@ -2,12 +2,12 @@
 // documented one, the heap is in order, and calls succeed as soon as the system
 // grants again.
 //
-// A scenario does something with a heap.  For each sort of call its 1st, 2nd,
-// 3rd ... call is refused, once or from then on, until a run meets no refusal.
-// After the 16th some are passed over, because most calls are alike then.  The
-// last test wants every place in the library that calls the system to be among
-// those refused.  With RT_STRESS_SECONDS=1 no call is passed over, and each
-// errno is tried at each call; otherwise they take turns.
+// A scenario does something with a heap.  The 1st, 2nd, 3rd ... call of each
+// sort is refused, once or from then on, until a run meets no refusal.  After
+// the 16th some are passed over, because most calls are alike then.  The last
+// test requires that a call was refused at every place in the library that
+// calls the system.  With RT_STRESS_SECONDS=1 no call is passed over, and each
+// errno is tried at each call; otherwise errnos take turns.
 #define _GNU_SOURCE 1
 
 #include <errno.h>
@@ -138,7 +138,7 @@ static void await_alone(void)
 static void on_warning(const char *text, void *arg)
 {
 	(void)arg;
-	// What tracecheck finds is forgotten on purpose.
+	// The references that tracecheck finds are forgotten on purpose.
 	if (strstr(text, "tracecheck"))
 		return;
 	fprintf(stderr, "%s\n", text);
@@ -177,7 +177,7 @@ unsigned begin(void)
 	c.guard_large = trial.scenario->guarded != 0;
 	c.guard_small = trial.scenario->guarded;
 	c.scavenge = trial.scenario->scavenges;
-	// Without a start function a thread begins in another way, which the
+	// A thread without a start function begins in another way, which the
 	// scenario of the scavenger meets.
 	c.gc_thread_start = c.scavenge ? NULL : on_thread;
 	c.gc_thread_arg = kept;
@@ -661,9 +661,8 @@ static void leave_bytes(size_t n)
 		require(persistent_alloc(PIECE, PIECE, stat) != NULL, "piece");
 }
 
-// For some n there is room for what a helper's maker needs, but not for what
-// the helper needs.  Then the helper ends, and a later collection makes it
-// again.
+// For some n, the memory is enough for a helper's maker, but not for the
+// helper.  Then the helper ends, and a later collection makes it again.
 TEST(a_helper_may_find_no_memory)
 {
 	trial.scenario = &scenarios[_i];

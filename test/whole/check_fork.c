@@ -516,7 +516,7 @@ static void *hold_everything(void *arg)
 	return arg;
 }
 
-// What a child has found, for its parent.
+// A child writes here what it has found, for its parent.
 static struct found {
 	rt_memstats live;
 	rt_memstats exact;

@@ -188,7 +188,7 @@ TEST(a_jump_leaves_frames_until_the_list_is_restored)
 	ck_assert_uint_eq(heap_live_after_gc(), 1);
 }
 
-// Two lists take turns, as those of two fibers do.
+// Two lists take turns, as the lists of two fibers do.
 TEST(lists_are_exchanged)
 {
 	void *mine = rt_alloc(16), *other = rt_alloc(16);

@@ -299,7 +299,7 @@ TEST(slack_of_a_large_object_is_not_scanned)
 enum { OFFSETS = 600 };
 
 // some_offsets lists all offsets of a small object.  For other objects it lists
-// those at the borders of words, granules and pages, and random ones.
+// offsets at the borders of words, granules and pages, and random ones.
 static unsigned some_offsets(struct rng *r, size_t size, size_t *offset)
 {
 	unsigned n = 0;
@@ -455,7 +455,7 @@ enum {
 	SHADOW_ROUNDS = 30,
 };
 
-// What the test knows of a node, outside the heap.
+// The test knows this of a node, outside the heap.
 struct shadow {
 	uint64_t *obj; // NULL: unused entry
 	size_t words;

@@ -31,7 +31,7 @@ static void **list(int kind, rt_pick_fn *pick, void *arg)
 	return l;
 }
 
-// What a walk finds of a kind.
+// The objects of a kind that a walk finds.
 static struct {
 	void *obj[4000];
 	size_t n;
@@ -384,7 +384,7 @@ static int unfilled(const void *obj, size_t size, void *arg)
 GROUP(threads, .timeout = 200);
 
 // A list that is made while threads allocate has at least as many objects as
-// the list before.
+// the previous list.
 TEST(a_list_is_of_one_moment)
 {
 	pthread_t thread[MAKERS];

@@ -144,8 +144,9 @@ enum {
 	THREADS = 4,
 	OBJECTS = 6000 / HEAP_CUT, // of a thread
 	ROUNDS = 6,
-	// What the header allows each thread: allocations and frees that do not
-	// count yet, and free slots of a class and kind that count already.
+	// The header allows each thread so many bytes of allocations and frees
+	// that do not count yet, and of free slots of a class and kind that
+	// count already.
 	UNCOUNTED = 33 << 10,
 	STILL_COUNTED = 64 << 10,
 	AHEAD = 8 << 10,
@@ -177,8 +178,8 @@ static void *(*const kinds[])(size_t) = {of_noscan, of_uninit, of_words,
 					 of_kind};
 static const size_t sizes[] = {48, 208, 1024, 9472, 32760, 40000};
 
-// How many of the sizes have runs of several slots.  Of a larger size no free
-// slot counts ahead.
+// How many of the sizes have runs of several slots.  No free slot of a larger
+// size counts ahead.
 enum { CLASSES = 3, ALL_AHEAD = THREADS * 4 * CLASSES * AHEAD };
 static_assert(RT_ARRAY_LEN(kinds) == 4, "kinds in ALL_AHEAD");
 

@@ -131,7 +131,7 @@ TEST(the_last_page_is_used)
 	end();
 }
 
-// What a thread frees by hand is there at once, without a collection.
+// Pages that a thread frees by hand are there at once, without a collection.
 TEST(freed_pages_serve_at_once)
 {
 	uint64_t before;

@@ -40,8 +40,8 @@ static size_t slot_size(bool noscan, size_t n)
 	return sizeclass_table[c].size;
 }
 
-// prime makes runs for the classes beside that of n bytes.  Without them, an
-// inline allocation that chose a wrong class would call the library, which
+// prime makes runs for the classes beside the class of n bytes.  Without them,
+// an inline allocation that chose a wrong class would call the library, which
 // would choose the right one.
 static void prime(void *(*alloc)(size_t n), bool noscan, size_t n)
 {

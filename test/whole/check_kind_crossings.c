@@ -343,7 +343,7 @@ static void collect(const struct way *way, uint64_t live, uint32_t first)
 		uint32_t n = atomic_u32_load_relaxed(&graph.calls[i]);
 		uint32_t firsts = atomic_u32_load_relaxed(&graph.firsts[i]);
 
-		// At least once to mark, and once more for checkmark.
+		// Marking calls it at least once, and checkmark once more.
 		if (n < 2 || firsts != first)
 			ck_abort_msg("%s: %u calls for node %u, %u first",
 				     way->name, n, i, firsts);

@@ -1,4 +1,4 @@
-// What the flags of a kind promise, and what a tracer tells its callback.
+// The promises of a kind's flags, and what a tracer tells its callback.
 #include <rt/rt.h>
 
 #include <pthread.h>
@@ -168,7 +168,8 @@ TEST(words_refer_to_the_first_16_bytes, .n = MODES * 2)
 	ck_assert_int_eq(rt_fini(), RT_OK);
 }
 
-// A kind has only its own rules, not those of an earlier kind with its number.
+// A kind has only its own rules, not the rules of an earlier kind with its
+// number.
 TEST(the_rule_ends_with_the_kind)
 {
 	start(ALONE);
@@ -240,7 +241,8 @@ TEST(from_stacks_an_end_refers_to_it, .n = 2)
 			char *p = rt_alloc_kind(kind, sizes[i]);
 			size_t end = sizes[i] <= 32760 ? rt_size(p) : sizes[i];
 
-			// Without its low bits such a word may point inside.
+			// When its low bits are removed, such a word may point
+			// inside.
 			ck_assert_msg(kept_by_word((uintptr_t)p, end) ==
 					  (_i == 1 || end % 8 != 0),
 				      "size %zu", sizes[i]);
@@ -512,8 +514,8 @@ TEST(calls_are_as_the_flags_say_under_stress, .n = FLAG_SETS)
 TEST(every_round_marks_something, .n = FLAG_SETS)
 {
 	enum { WIDE = 100, EACH = WORK_ENTRIES + 100 };
-	// For a reference behind the first granule, the marker must look up
-	// where the object begins.
+	// The marker must look up where an object begins if a reference points
+	// behind its first granule.
 	const unsigned reach =
 	    flag_sets[_i] & RT_KIND_BASE ? RT_GRANULE : EACH * 8;
 	struct rng r;

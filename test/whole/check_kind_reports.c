@@ -1,4 +1,4 @@
-// What checkmark says of a reference that marking has missed.
+// The report of checkmark on a reference that marking has missed.
 #include <rt/rt.h>
 
 #include <stdio.h>

@@ -62,8 +62,8 @@ static bool it_serves(void)
 	return schedpoint_passed(SCHED_SERVE_BEGIN) != 0;
 }
 
-// await_serving waits until the scavenger begins to serve.  For a helper it
-// does nothing.
+// await_serving waits until the scavenger begins to serve.  It does nothing for
+// a helper.
 static void await_serving(enum kind kind)
 {
 	if (kind == SCAVENGER)
@@ -114,7 +114,7 @@ static void await_none(enum kind kind)
 
 // ---- processors and scheduling ----
 
-// What the one thread of a kind must have.  A thread beside the test's makes
+// The one thread of a kind must have these.  A thread beside the test's makes
 // it.
 static struct {
 	enum kind kind;
@@ -273,7 +273,8 @@ TEST(each_kind_has_the_processors_of_gc_affinity, .n = KINDS)
 	must(rt_fini());
 }
 
-// If no processor of gc_affinity exists, each kind has those of rt_init.
+// If no processor of gc_affinity exists, each kind has the processors of
+// rt_init.
 TEST(processors_that_do_not_exist_leave_those_of_rt_init, .n = KINDS)
 {
 	cpu_set_t absent;
@@ -350,7 +351,7 @@ TEST(a_mask_without_a_processor_is_refused)
 
 // ---- what the host is told ----
 
-// What the host sees when a thread begins.
+// The host sees these when a thread begins.
 static struct start {
 	pid_t tid;
 	void *arg;

@@ -317,8 +317,8 @@ static RT_NOINLINE void *deep(unsigned depth)
 			  : (char *)deep(depth - 1) + frame[1] - frame[1];
 }
 
-// Without a limit the end of the main thread's stack is not known.  The stack
-// that the system reports is scanned all the same.
+// If the stack has no limit, the end of the main thread's stack is not known.
+// The stack that the system reports is scanned all the same.
 TEST(stack_without_a_limit)
 {
 	rt_config c = heap_config(100);
@@ -368,8 +368,9 @@ static void grant_mappings(void)
 		fault_fail(splitting[i], 1, 0, 0);
 }
 
-// crowd_make makes no more mappings than most.  It stops when the process can
-// make only about n more.
+// crowd_make makes mappings until the system refuses one, but about most at
+// most, and then removes about n.  If none is refused, it has later ones
+// refused instead.  Either way the process can make only about n more.
 static void crowd_make(unsigned most, unsigned n)
 {
 	unsigned last = 0;

@@ -43,7 +43,7 @@ static unsigned named(void)
 static unsigned before_heap; // mappings of the process before the heap
 
 // ours returns how many mappings the heap has: those with its name, or, where
-// the kernel knows no names, those that the process did not have before.  It
+// the kernel knows no names, all that the process did not have before.  It
 // returns 0 if these may be a sanitizer's.
 static unsigned ours(void)
 {

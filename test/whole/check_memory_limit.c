@@ -229,7 +229,8 @@ static void count_told(const char *text, void *arg)
 
 GROUP(beyond, .timeout = 60);
 
-// At most one collection a MiB, and the host is told once, whatever the limit.
+// There is at most one collection a MiB, and the host is told once, whatever
+// the limit.
 TEST(what_cannot_be_kept_is_no_spiral, .n = 3)
 {
 	static const int64_t limits[] = {0, 4096, 20 << 20};

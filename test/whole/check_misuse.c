@@ -404,7 +404,7 @@ static long call_metrics_read(void)
 	return error == RT_OK && s.result != RT_METRIC_U64 ? -1000 : error;
 }
 
-// What a function answers in each place.
+// The answers of a function in each place.
 struct answers {
 	long in[PLACES];
 };
@@ -416,9 +416,9 @@ static struct answers in_nogc(struct answers a, long answer)
 	return a;
 }
 
-// In a callback of a collection a function answers as in the own stop, or, in a
-// helper, as in an unattached thread, unless CALLBACKS says otherwise.  In a
-// no-GC stretch it answers as in an attached thread, unless in_nogc says
+// In a callback of a collection a function answers as in the thread's own stop,
+// or, in a helper, as in an unattached thread, unless CALLBACKS says otherwise.
+// In a no-GC stretch it answers as in an attached thread, unless in_nogc says
 // otherwise.  BLOCKS is for a function that blocks or polls, which is refused
 // in a stretch.  In gc_thread_start a function answers as in an unattached
 // thread, except with ATTACHES.

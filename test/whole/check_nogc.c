@@ -190,7 +190,7 @@ TEST(what_blocks_or_polls_is_refused)
 	ck_assert_int_eq(rt_world_stopped(), stopped);
 	REFUSED(ROW)
 	leave();
-	// The answers are those of the stretch, not those of the own stop.
+	// The answers are as in the stretch, not as in the thread's own stop.
 	ck_assert_int_eq(rt_stop_the_world(RT_STOP_HOST), RT_OK);
 	stopped = 1;
 	enter();
@@ -240,7 +240,7 @@ TEST(destructors_wait_for_the_end)
 }
 
 static rt_roots_fn tell_nothing;
-// What neither blocks nor polls works as it does outside.
+// Functions that neither block nor poll work as they do outside.
 TEST(everything_else_works)
 {
 	void *words[2] = {NULL, NULL};

@@ -23,7 +23,7 @@ static void begin(void)
 	heap_start_exact(heap_config_checked());
 }
 
-// What functions answer in a callback that must not call them.
+// The answers of functions in a callback that must not call them.
 static struct {
 	int start, stop, gc, walk, verify, read, detach;
 	void *alloc;

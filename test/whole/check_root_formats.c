@@ -177,7 +177,7 @@ TEST(half_a_value_at_the_end_is_not_read, .n = RT_ARRAY_LEN(pairs))
 	put_reference(_i, 2);
 	add(pairs[_i].f, 3);
 	ck_assert_uint_eq(heap_live_after_gc(), 1);
-	// With the other half, the second value counts too.
+	// If its other half is there, the second value counts, too.
 	put_reference(_i, 2);
 	add(pairs[_i].f, 4);
 	ck_assert_uint_eq(heap_live_after_gc(), 2);
@@ -391,8 +391,8 @@ TEST(wrong_names_are_refused)
 	ck_assert_ptr_null(name_of(0));
 }
 
-// A name and a format belong to one range.  Each range keeps its own when
-// ranges move in the table.
+// A name and a format belong to one range.  Each range keeps its own name and
+// format when ranges move in the table.
 TEST(formats_and_names_belong_to_their_ranges)
 {
 	char name[20];

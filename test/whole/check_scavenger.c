@@ -387,8 +387,8 @@ TEST(what_is_freed_during_a_pass_goes_back_as_well)
 	heap_healthy();
 }
 
-// What a collection has freed was not freed by hand.  So the next small object
-// that is freed does not begin a new idle time.
+// Memory that a collection has freed was not freed by hand.  So the next small
+// object that is freed does not begin a new idle time.
 TEST(idle_time_begins_with_the_last_collection)
 {
 	uint64_t begun = nanotime(), ended;

@@ -138,7 +138,7 @@ static RT_NOINLINE void leave_below(uintptr_t hidden)
 	wipe();
 }
 
-// What is below the saved stack pointer of a suspended thread is not scanned.
+// Memory below the saved stack pointer of a suspended thread is not scanned.
 TEST(an_own_stack_that_is_registered_is_bounded)
 {
 	struct job j = {.kept = false};

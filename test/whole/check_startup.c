@@ -1,4 +1,4 @@
-// What a heap costs before it holds anything, and what it leaves behind.
+// The cost of a heap before it holds anything, and what it leaves behind.
 #include "test/harness/fault.h"
 #include "test/harness/heap.h"
 #include "test/harness/thread.h"
@@ -331,8 +331,8 @@ static unsigned our_mappings(void)
 	return n;
 }
 
-// Every mapping has a name, where the kernel has names.  After the end there is
-// none left.
+// Every mapping has a name, where the kernel has names.  After the end no such
+// mapping is left.
 TEST(no_named_mapping_is_left)
 {
 	unsigned before = our_mappings(); // names of files with that word

@@ -57,7 +57,7 @@ static rt_cycle newest(void)
 
 // ---- as metrics tell ----
 
-// What the metrics say, in ns.
+// The values of the metrics, in ns.
 struct told {
 	uint64_t assist, background, total, wall;
 };
@@ -330,8 +330,8 @@ static struct told sum_records(uint64_t last)
 
 GROUP(records, .timeout = 120);
 
-// With every setting of sweep, with and without the library's threads: no
-// metric falls, and the records add up to the metrics.
+// No metric falls, and the records add up to the metrics, with every setting of
+// sweep, with and without the library's threads.
 TEST(the_records_add_up_to_the_metrics, .n = 6)
 {
 	struct told last = {0}, now, sum;

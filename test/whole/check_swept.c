@@ -113,8 +113,8 @@ TEST(a_live_read_tells_the_phase)
 
 // ---- its processor time ----
 
-// As in Go, sweeping beside the threads is the host's time: it is neither that
-// of collections nor that of scavenging.
+// As in Go, sweeping beside the threads is the host's time: it is time of
+// neither collections nor scavenging.
 TEST(sweeping_beside_the_threads_is_user_time)
 {
 	struct cpustats before, after;
@@ -130,7 +130,7 @@ TEST(sweeping_beside_the_threads_is_user_time)
 	ck_assert_uint_gt(after.user, before.user);
 }
 
-// ---- those that look at the whole heap ----
+// ---- functions that look at the whole heap ----
 
 static void read_stats(void)
 {
@@ -283,8 +283,8 @@ TEST(a_large_object_is_swept_before_it_is_resized)
 	heap_healthy();
 }
 
-// What was swept for large objects in the last sweep does not count in this
-// one.
+// Pages that were swept for large objects in the last sweep do not count in
+// this one.
 TEST(each_sweep_has_an_account)
 {
 	unsigned n;
@@ -323,7 +323,7 @@ TEST(the_scavenger_learns_what_a_sweep_has_freed)
 			  pacer.found.memory.free);
 }
 
-// A thread does not sweep for a stack that the heap has free.
+// A thread does not sweep for a stack if the heap has a free one.
 TEST(a_stack_that_is_free_is_taken_without_sweeping)
 {
 	void *first = rt_stack_alloc(2048), *second;
@@ -602,8 +602,8 @@ static bool is_released(void)
 	return gauge_load(&gauges.mapped_ready) <= 40 * MIB;
 }
 
-// What a sweep beside the threads frees is released after it, without another
-// collection.  Idle passes are off, because they release pages of every
+// Memory that a sweep beside the threads frees is released after it, without
+// another collection.  Idle passes are off, because they release pages of every
 // generation.
 TEST(what_was_dropped_is_released_without_a_second_collection)
 {

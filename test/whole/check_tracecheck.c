@@ -183,7 +183,7 @@ static const struct plant plants[] = {
 
 static const struct plant *plant;
 
-// What a kind and its objects are made of.
+// A kind and its objects are made of these.
 static struct {
 	rt_type type;
 	uint64_t fixed_bits, tail_bits, told_bits;
@@ -547,7 +547,7 @@ TEST(kinds_without_a_description_are_not_looked_at)
 }
 
 // Where a bitmap describes the word of a value, the tag of the value decides.
-// Without that tag an old address in the word is no reference.
+// If the word lacks that tag, an old address in it is no reference.
 TEST(a_tag_decides)
 {
 	static const uint64_t bits[] = {5};

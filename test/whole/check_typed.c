@@ -637,8 +637,9 @@ static void run_model(rt_config c, const char *name)
 	ck_assert_int_eq(rt_fini(), RT_OK);
 }
 
-// A marker uses the bits of small objects at once, except those of 24 bytes.
-// These may begin in the middle of a granule, so grey_wide looks at them first.
+// A marker uses the bits of small objects at once, except for objects of 24
+// bytes.  These may begin in the middle of a granule, so grey_wide looks at
+// them first.
 TEST(small_objects_are_scanned_by_their_bits)
 {
 	begin(heap_config(HEAP_QUIET));

@@ -46,8 +46,8 @@ static RT_NOINLINE void collect(void)
 	check(rt_gc() == RT_OK, "a collection");
 }
 
-// hold keeps objects by its local variable alone while wait runs.  With
-// past_end the variable has the ends of the objects.
+// hold keeps objects by its local variable alone while wait runs.  If past_end
+// is set, the variable has the ends of the objects.
 static RT_NOINLINE void hold(bool past_end, void (*wait)(void))
 {
 	char *slot[SLOTS];

@@ -11,7 +11,8 @@
 // of Check, which needs both.  gcc's counters of coverage need both as well: in
 // a build for them nothing is replaced.
 
-// With it some of the calls to the functions below would have other names.
+// If _FORTIFY_SOURCE were defined, some of the calls to the functions below
+// would have other names.
 #undef _FORTIFY_SOURCE
 #define _GNU_SOURCE 1
 
@@ -131,8 +132,8 @@ static void with_heap(void)
 	object = (rt_alloc_noscan)(64);
 }
 
-// start_exact makes a heap in which no stack is a root: what a frame left there
-// keeps nothing.
+// start_exact makes a heap in which no stack is a root, so words that a frame
+// left there keep nothing.
 static void start_exact(rt_config *c)
 {
 	c->gc_threads = 0;
@@ -272,7 +273,7 @@ static void tell(void)
 
 enum build { ANY, RELEASE, DEBUG }; // in which builds a case runs
 
-// What a case has to say.
+// The words that a case must print.
 struct words {
 	const char *lines; // before the last
 	const char *what;  // NULL: something forbidden is used

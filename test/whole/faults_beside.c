@@ -170,8 +170,8 @@ void check_scavenger(void)
 }
 
 // act_periodic collects as the background thread would, if there were one.
-// Without a clock no collection is due.  Then the thread would look again after
-// a period at most.
+// Without a clock no collection is due, and the thread would look again within
+// one period.
 unsigned act_periodic(void)
 {
 	enum { PERIOD_S = 255 };

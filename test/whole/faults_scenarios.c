@@ -1,5 +1,5 @@
-// What is done with a heap while the system refuses calls: the scenarios of
-// check_faults.
+// The scenarios of check_faults: what each does with a heap while the system
+// refuses calls.
 #define _GNU_SOURCE 1
 
 #include "test/whole/faults.h"
@@ -480,8 +480,8 @@ static void count_drop(void *obj, size_t size, void *arg)
 	++*(size_t *)arg;
 }
 
-// make_dropping allocates objects of a kind, returns how many, and counts those
-// that there was no memory for.
+// make_dropping allocates objects of a kind, returns how many, and counts the
+// objects that there was no memory for.
 static size_t make_dropping(int kind, unsigned *failed)
 {
 	size_t n = 0;

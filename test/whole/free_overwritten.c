@@ -13,7 +13,7 @@ static RT_NO_SANITIZE void write_word(uintptr_t *p, uintptr_t word)
 	*(volatile uintptr_t *)p = word;
 }
 
-// What finds that a list was overwritten.
+// The calls that find that a list was overwritten.
 enum finder { ALLOCATION, COLLECTION, EXACT_READ };
 
 // find_in does what must find the overwritten list.  n is the size of the freed

@@ -306,9 +306,9 @@ TEST(end_in_a_register_keeps_an_object)
 	ck_assert_uint_eq(heap_live_after_gc(), 0);
 }
 
-// An object may be kept only by its end.  What it points to lives as well, and
-// is not counted.  An object that is alive for another reason is not counted
-// either.
+// An object may be kept only by its end.  An object that it points to lives as
+// well, and is not counted.  An object that is alive for another reason is not
+// counted either.
 TEST(past_end_counts_what_is_kept_only_so)
 {
 	static uintptr_t slot[8192 / 8];

@@ -304,7 +304,7 @@ static void must_be_goal(const struct lines *l, const rt_cycle *c)
 	ck_assert_uint_eq(l->next, base_min(greatest(l), l->limit));
 }
 
-// must_be_record requires that the lines are those of a record.
+// must_be_record requires that the lines show a record.
 static void must_be_record(const struct lines *l, const rt_cycle *c)
 {
 	ck_assert_uint_eq(l->cpu,
@@ -384,8 +384,8 @@ TEST(the_lines_are_the_record)
 	ck_assert_uint_eq(dropped(), 0);
 }
 
-// The CPU time of a collection is no more than that of the process since the
-// collection before.  The interval of the first collection begins with the
+// The CPU time of a collection is no more than the process has used since the
+// previous collection.  The interval of the first collection begins with the
 // process.
 TEST(the_part_of_the_cpu)
 {
@@ -421,8 +421,8 @@ TEST(refused_clocks_show_no_cpu)
 	collect();
 }
 
-// A sweep beside the threads has a line of its own, before those of the next
-// collection.
+// A sweep beside the threads has a line of its own, before the lines of the
+// next collection.
 TEST(a_sweep_beside_the_threads_has_a_line)
 {
 	static char text[1 << 16];
@@ -494,7 +494,7 @@ TEST(a_large_heap_has_the_percentage)
 	l = collect();
 	ck_assert_str_eq(l.by, "percent");
 	ck_assert_uint_eq(l.next, NEVER);
-	// Now the goal of the collection is none, too.
+	// Now the collection itself has no goal either.
 	l = collect();
 	ck_assert_uint_eq(l.goal, NEVER);
 }
@@ -545,7 +545,7 @@ TEST(a_heap_that_shrinks_keeps_some_of_its_goal)
 	ck_assert_uint_eq(l.before, NEVER);
 }
 
-// A new heap does not count what the heap before had allocated.
+// A new heap does not count what the previous heap had allocated.
 TEST(a_new_heap_begins_anew)
 {
 	struct lines l;

@@ -77,7 +77,8 @@ struct line {
 	struct parts objects, spans, bytes;
 };
 
-// The lines of one collection; those of classes without objects are zeros.
+// The lines of one collection; the entries of classes without objects are
+// zeros.
 struct lines {
 	struct line total;
 	struct line class[SIZECLASS_COUNT];
@@ -202,7 +203,7 @@ static void must_equal_line(const struct line *a, const struct line *b)
 
 struct walked {
 	struct lines lines;
-	const struct mspan *last; // of the object before
+	const struct mspan *last; // of the previous object
 	uint32_t leaf_kinds;
 };
 

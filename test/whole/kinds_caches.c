@@ -1,6 +1,6 @@
-// The memory that the caches of threads have for kinds: when the system refuses
-// it, when threads come and go, in a child, and beside threads that only ask
-// for the kind of an object.
+// The memory that the caches of threads have for kinds.  It is tested when the
+// system refuses it, when threads come and go, in a child, and beside threads
+// that only ask for the kind of an object.
 #include <errno.h>
 #include <unistd.h>
 
@@ -96,7 +96,7 @@ static void *use_kinds(void *arg)
 	for (int k = 0; k < USED; k++) {
 		char *p = rt_alloc_of(RT_KIND_FIRST + k, 48);
 
-		// What the previous thread wrote there is gone.
+		// The bytes that the previous thread wrote there are gone.
 		ck_assert(p && heap_is_zero(p, 48));
 		memset(p, 0xff, 48);
 	}

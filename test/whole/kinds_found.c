@@ -1,4 +1,5 @@
-// What collections and their checks find in objects of registered kinds.
+// The references that collections and their checks find in objects of
+// registered kinds.
 #include <stdio.h>
 
 #include "gc/mark/work.h"

@@ -45,8 +45,8 @@ long call_walk(void);
 // JUDGE judges a call by its text.
 #define JUDGE(where, call, want) judge(#call, where, call, want)
 
-// judge_unchanged requires that nothing changed since statistics were read into
-// before.
+// judge_unchanged requires that no statistic has changed since rt_memstats
+// `before` was read.
 void judge_unchanged(const char *name);
 extern rt_memstats before;
 

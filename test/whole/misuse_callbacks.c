@@ -348,7 +348,7 @@ static void warn_doors(const char *text, void *arg)
 {
 	if (!strstr(text, arg))
 		return;
-	// With a limit that cannot be kept rt_alloc_many ends early.
+	// If a limit cannot be kept, rt_alloc_many ends early.
 	if (runs == 0)
 		must(rt_set_memory_limit(INT64_MAX, NULL));
 	run_once(ATTACHED);

@@ -1,5 +1,5 @@
-// Flags of kinds with each layout: those of destructors, each bit by itself,
-// and RT_KIND_BASE, RT_KIND_SERIAL and RT_KIND_ONCE together.
+// Flags of kinds with each layout: the flags of destructors, each bit by
+// itself, and RT_KIND_BASE, RT_KIND_SERIAL and RT_KIND_ONCE together.
 #include "test/whole/misuse.h"
 
 static const rt_type plain = RT_TYPE_INIT(16, 0, NULL, 0, 0, NULL, NULL, NULL,

@@ -55,7 +55,7 @@ TEST(least_goals_of_any_size)
 	finish(3 * RT_ARRAY_LEN(sizes));
 }
 
-// A limit below 0 is refused.  With any other, even 0, the heap goes on.
+// A limit below 0 is refused.  The heap works with any other, even 0.
 TEST(memory_limits_of_any_size)
 {
 	static const int64_t limits[] = {

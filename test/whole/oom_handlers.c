@@ -501,7 +501,8 @@ TEST(a_warn_handler_that_left_ends_the_allocation, .n = 2)
 	fail_scanned(p, _i);
 }
 
-// For the stack a collection is due.  For the object gcstress makes one.
+// The allocation of the stack finds a collection due.  The allocation of the
+// object collects because of gcstress.
 TEST(a_notice_handler_that_left_ends_the_allocation, .n = 2)
 {
 	void *p, *untold;
@@ -590,7 +591,7 @@ static int attach_exact(void)
 	return rt_thread_attach(RT_THREAD_EXACT);
 }
 
-// What a handler begins, and the function that ends it.
+// A function that a handler calls, and the function that ends what it began.
 static const struct {
 	int (*begin)(void), (*end)(void);
 } begun[] = {
@@ -883,7 +884,7 @@ TEST(the_handler_is_told_of_aligned_bytes)
 	heap_healthy();
 }
 
-// For a list the handler is asked for the bytes of its array.
+// The handler is asked for the bytes of a list's array.
 TEST(a_list_asks_the_handler)
 {
 	size_t n = 4711;

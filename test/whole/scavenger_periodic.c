@@ -609,7 +609,7 @@ TEST(a_percentage_below_zero_ends_them)
 	end_thread();
 }
 
-// Without scavenging the background thread is made for periodic collections
+// If scavenging is off, the background thread is made for periodic collections
 // alone, and releases nothing.
 TEST(without_scavenging_nothing_is_released)
 {
@@ -632,8 +632,8 @@ TEST(without_scavenging_nothing_is_released)
 	end_thread();
 }
 
-// With scavenging the thread releases what the collection freed, because this
-// program has been idle.
+// If scavenging is on, the thread releases what the collection freed, because
+// this program has been idle.
 TEST(what_is_freed_goes_back)
 {
 	uint64_t end = nanotime() + 1000 * SECOND;

@@ -1,5 +1,5 @@
 // A heap that is swept beside its threads behaves like one that is swept in the
-// stop: it has the same goals and huge pages and as many collections, and
+// stop.  It has the same goals and huge pages and as many collections, and
 // refuses no allocation.
 #include "test/whole/swept.h"
 

@@ -3,8 +3,8 @@
 // The pages are protected while they are watched.  Each access faults: a
 // handler counts it, unprotects the pages and makes the processor trap after
 // the instruction, where another handler protects them again.  So what counts
-// is what the processor executes, however the library was compiled.  What the
-// system reads for a system call does not count, and makes the call fail.
+// is what the processor executes, however the library was compiled.  An access
+// by the system, for a system call, does not count, and makes the call fail.
 //
 // Only one thread may access the pages while they are watched.
 #ifndef TEST_WHOLE_WATCH_H

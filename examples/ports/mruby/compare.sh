@@ -2,8 +2,8 @@
 # compare.sh - what port_mruby.sh looks at in a run of mruby's tests, and in the
 # port's sources.
 #
-# A log has what both test programs print with -v, so each test by its name and
-# with how it ends, and their exit status.  The notes have a line for each
+# A log has what both test programs print with -v: the name of each test, and
+# how it ends.  It also has their exit status.  The notes have a line for each
 # process of the run, which gc.c writes.
 #
 # usage: . "$srcdir/examples/ports/mruby/compare.sh"
@@ -81,9 +81,9 @@ as_many() {
 	[ "$(wc -l <"$1")" -eq "$(wc -l <"$2")" ]
 }
 
-# told ERRORS: tracecheck has found the words that mruby leaves in short strings
-# and arrays behind their ends, so it has looked; and it has found nothing else.
-# Prints the rest.
+# told ERRORS: tracecheck has found the words that mruby leaves behind the ends
+# of short strings and arrays, which shows that it has looked.  It has found
+# nothing else.  Prints the rest.
 told() {
 	grep -q '"\(String\|Array\)", offset [0-9]*: untold ' "$1" &&
 		! grep 'rtheap: tracecheck: ' "$1" |
@@ -100,7 +100,7 @@ changes() {
 			END { print add + 0, del + 0, files + 0 }'
 }
 
-# patched PATCH prints the same of a patch.
+# patched PATCH prints the same for a patch.
 patched() {
 	awk '/^[+][+][+] / { files++; next } /^--- / { next }
 		/^[+]/ { add++ } /^-/ { del++ }

@@ -55,7 +55,7 @@ static int disabled;	    // states with GC.disable
 static int percent = 200;   // gc_percent while disabled is 0
 static int verify;	    // MRUBY_VERIFY is in the environment
 
-// What write_notes tells of this process.
+// The notes that write_notes writes about this process.
 static struct {
 	unsigned long long asked;    // times that the witness was traced
 	unsigned long long states;   // that have ended
@@ -619,7 +619,7 @@ MRB_API mrb_bool mrb_object_dead_p(mrb_state *mrb, struct RBasic *o)
 	return !rt_is_heap(o) || o->tt == MRB_TT_FREE;
 }
 
-// What is protected need not be on the C stack.
+// A protected object need not be on the C stack.
 MRB_API void mrb_gc_protect(mrb_state *mrb, mrb_value v)
 {
 	mrb_gc *gc = &mrb->gc;

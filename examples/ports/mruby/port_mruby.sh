@@ -249,7 +249,7 @@ run_objects() {
 
 # ---- what has changed ----
 
-# run_sizes: the lines that README.md counts are those that were changed.
+# run_sizes: README.md counts exactly the lines that were changed.
 run_sizes() {
 	numbers=$(changes "$work/mruby-$version" "$work/ported")
 	[ "$numbers" = "$(patched "$port/mruby.patch")" ] && same=0 || same=1
