@@ -472,12 +472,13 @@ void stacks_prefetch(size_t i)
 		__builtin_prefetch((const void *)stacks.at[i + POINTER]->sp);
 	if (i + WORDS < stacks.n) {
 		const struct rt_stack *s = stacks.at[i + WORDS];
-		const char *sp = (const char *)saved(s);
+		uintptr_t sp = saved(s);
 
 		if (s->flags & RT_STACK_UP)
-			sp = (const char *)s->lo;
+			sp = s->lo;
 		for (unsigned line = 0; line < LINES; line++)
-			__builtin_prefetch(sp + line * RT_CACHE_LINE);
+			__builtin_prefetch(
+			    (const void *)(sp + line * RT_CACHE_LINE));
 	}
 }
 

@@ -16,7 +16,7 @@ struct node {
 	uint64_t spare;
 };
 
-GROUP(exact, .setup = setup, .teardown = teardown, .timeout = 30);
+GROUP(exact, .setup = setup, .teardown = teardown, .timeout = 120);
 
 // Neither the depth of a list nor its length costs stack.
 TEST(list_of_ten_million_survives)

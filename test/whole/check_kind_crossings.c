@@ -27,6 +27,7 @@ static void start(enum mode mode)
 {
 	rt_config c = heap_config_checked();
 
+	c.max_procs = 4;
 	c.gc_threads = mode >= HELPERS ? 3 : 0;
 	c.clobberfree = 1;
 	c.stack_format = &nan_box;

@@ -27,6 +27,7 @@ static rt_config config_of(enum mode mode)
 {
 	rt_config c = heap_config_checked();
 
+	c.max_procs = 4;
 	c.gc_threads = mode == HELPERS || mode == HELPERS_FEW_MEMORY ? 3 : 0;
 	c.guard_small = mode == GUARDS ? 2 : 0;
 	c.guard_large = mode == GUARDS;

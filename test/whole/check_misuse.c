@@ -699,7 +699,8 @@ void run_doors(enum place place)
 	DOOR(ALLOCATES,
 	     some(rt_alloc_slow_(rt_thread_tls, RT_RUN_CLASSES + 6, 64)));
 	DOOR(FINDS, rt_size(object) == OBJECT);
-	DOOR(FINDS, rt_base((char *)object + 1) == object && object);
+	DOOR(FINDS,
+	     rt_base((void *)((uintptr_t)object + 1)) == object && object);
 	DOOR(FINDS, rt_is_heap(object));
 	DOOR(ANYWHERE(SOME), rt_good_size(100) == 112);
 	DOOR(ALLOCATES, call_stack_alloc());
