@@ -35,9 +35,9 @@ struct ahead {
 bool ahead_wanted(void);
 
 // ahead_bytes returns how many bytes of free pages are to have memory: a
-// thirty-second of used (pacer_used), at most AHEAD_MOST, and at most the
-// difference of goal and used.  It returns 0 if that is below 1 MiB, which is
-// not worth a call.
+// thirty-second of used (pacer_used), at most AHEAD_MOST, and at most goal
+// minus used (0 if used is above goal).  It returns 0 if the result is below
+// 1 MiB, which is not worth a call.
 uint64_t ahead_bytes(uint64_t used, uint64_t goal);
 
 // ahead_init waits for the first call.

@@ -4,9 +4,10 @@
 // dumpScanStats (mgcmark_greenteagc.go); scavtrace=1 in printScavTrace
 // (mgcscavenge.go).
 //
-// Lines are written when the world runs, by the thread that collected.  It is
-// blocked meanwhile, so no stop waits for the descriptor.  A line that the
-// descriptor does not take at once is dropped and counted.  Nothing allocates.
+// Lines are written when the world runs, by the thread that collected.  It
+// counts as blocked meanwhile, so no stop waits for the descriptor.  A line
+// that the descriptor does not take at once is dropped and counted.  Nothing
+// allocates.
 // Figures of gctrace=2 that the record of a collection lacks are noted in the
 // stop, and copied before another thread may collect.
 #ifndef GC_CYCLE_GCTRACE_H

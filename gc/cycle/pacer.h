@@ -58,9 +58,9 @@ uint64_t pacer_goal(const struct pacer_rule *rule,
 		    const struct pacer_found *found);
 
 // pacer_limit_goal returns a goal for a memory limit: the heap size at which
-// the mapped memory reaches the limit, less 3 percent of that size (at least 1
-// MiB).  The difference is room for growth between two measurements.  It is at
-// least marked, even if that is beyond the limit.
+// the mapped memory reaches the limit, less 3 percent of that size, or less
+// 1 MiB if that is more.  This leaves room for growth between two measurements.
+// The goal is at least marked, even if that is beyond the limit.
 uint64_t pacer_limit_goal(uint64_t limit, const struct pacer_memory *m,
 			  uint64_t marked);
 
@@ -154,8 +154,9 @@ struct pacer_cpu {
 struct pacer_terms pacer_collected(const struct pacer_found *found);
 void pacer_account(const struct pacer_cpu *cpu);
 
-// pacer_for_limit tells whether a heap of used bytes is reason to collect for a
-// limit only.  The caller must have the world stopped, or the lock of the rule.
+// pacer_for_limit tells whether a collection that is due at used (pacer_used)
+// is due only for a limit.  The caller must have the world stopped, or the lock
+// of the rule.
 RT_INLINE bool pacer_for_limit(uint64_t used)
 {
 	return used < pacer.unlimited;
@@ -188,8 +189,9 @@ bool pacer_put_off(uint64_t used, uint64_t cpu);
 // call it.
 void pacer_note_release(uint64_t ns);
 
-// pacer_limits tells whether work that only a limit requires has to wait.  It
-// is pacer_put_off, but does not change the goal.
+// pacer_limits tells whether other work that only a limit requires has to wait,
+// for the same reason as in pacer_put_off.  It does not change the goal.  cpu
+// is the CPU time of the process; if that is 0, nothing has to wait.
 bool pacer_limits(uint64_t cpu);
 
 // pacer_set_percent changes the percentage and returns the previous one.  The
@@ -243,7 +245,7 @@ RT_INLINE uint64_t pacer_used(uint64_t heap_live, uint64_t stack_inuse,
 	return live + base_sub_sat(stack_inuse, before) + external;
 }
 
-// pacer_due tells whether a heap of used bytes is reason to collect.
+// pacer_due tells whether used (pacer_used) has reached the goal.
 RT_INLINE bool pacer_due(uint64_t used)
 {
 	return used >= atomic_u64_load_relaxed(&pacer.goal);

@@ -19,10 +19,11 @@
 // The only functions of the host that a collection by this thread calls are the
 // root, trace and describe callbacks.  They may call the same functions as on a
 // thread of the host that collects, and the others refuse in the same way.
-// Only rt_thread_self returns NULL, because no host may describe the stack of
-// this thread.  The thread calls no handler but the fatal one.  It notes what
-// the handlers must be told, and a thread of the host tells them.  It makes no
-// helpers either: they would have its scheduling and not that of the host.
+// One thing differs: rt_thread_self returns NULL, because no host may describe
+// the stack of this thread.  The thread calls no handler but the fatal one.  It
+// notes what the handlers must be told, and a thread of the host tells them.
+// It makes no helpers either: they would have its scheduling and not that of
+// the host.
 #ifndef GC_CYCLE_PERIODIC_H
 #define GC_CYCLE_PERIODIC_H
 

@@ -13,9 +13,9 @@ RT_INLINE bool is_sweeping(void)
 	return RT_UNLIKELY(!swept_over()) && sweep_left();
 }
 
-// waits tells whether the heap must not grow for npages pages yet, because
-// spans are left to sweep.  In a no-GC stretch it may grow, because stops wait
-// for the thread.
+// waits tells whether the heap would have to grow for npages pages while spans
+// are left to sweep.  In a no-GC stretch it returns false: there the heap may
+// grow, because stops wait for the thread.
 static RT_NOINLINE bool waits(const struct rt_mcache *mc, uint64_t npages)
 {
 	return sweep_left() && mc->thread.nogc == 0 &&
@@ -82,9 +82,10 @@ RT_INLINE void count_large(struct rt_proc *p, const struct mspan *s)
 	atomic_u64_add_relaxed(&gauges.heap_live, s->elemsize);
 }
 
-// has_room returns true in a no-GC stretch, and if npages pages are free and
-// the sweep has freed as many.  Otherwise it sweeps a chunk, and returns false
-// if more chunks are left, so that the caller does not take pages yet.
+// has_room returns true in a no-GC stretch.  It also returns true if npages
+// pages are free and the sweep has freed as many.  Otherwise it sweeps a chunk,
+// and returns false if more chunks are left: then the caller must not take
+// pages yet.
 static RT_NOINLINE bool has_room(const struct rt_mcache *mc, struct rt_proc *p,
 				 uint64_t npages)
 {
@@ -159,9 +160,10 @@ static void count_lost(struct rt_proc *p, uint64_t bytes)
 	atomic_u64_add_relaxed(&gauges.heap_live, -bytes);
 }
 
-// pay_growth counts pages that a large object has gained like those of a new
-// object.  If the sweep has not freed as many, it sweeps one chunk, even in a
-// no-GC stretch.  One is enough, because the pages behind the object were free.
+// pay_growth counts the pages that a large object has gained as if they were
+// those of a new object.  If the sweep has not freed as many, it sweeps one
+// chunk, even in a no-GC stretch.  One is enough, because the pages behind the
+// object were free.
 static RT_NOINLINE void pay_growth(struct rt_proc *p, uint64_t npages)
 {
 	if (!swept_pay(npages))

@@ -154,8 +154,7 @@ static void check_guarded(const struct mspan *s)
 	throw_text(&t, "guarded object was written outside");
 }
 
-// spoil_freed overwrites the slots that sweep_lines will free (clobberfree),
-// and poisons them (poison).
+// spoil_freed calls spoil_object for the slots that sweep_lines will free.
 static RT_NOINLINE void spoil_freed(const struct mspan *s, uint32_t gen)
 {
 	unsigned now = epoch_alloc_line(gen);

@@ -282,8 +282,8 @@ static void serve_all(struct rt_proc *p, struct ask *asked)
 			serve(p, (struct request *)a, &taken);
 }
 
-// collect returns when an ask was answered, by this thread or by another.  The
-// rest of the previous sweep is done before this collection's stop.
+// collect returns when an ask was answered, by this thread or by another.  If
+// this thread collects, it ends the previous sweep before the stop.
 static void collect(struct rt_proc *p, struct ask *a)
 {
 	struct ask *asked;

@@ -25,9 +25,10 @@ struct visit visit_enter(int reason);
 void visit_leave(const struct visit *v);
 
 // visit_enter_swept is visit_enter with all swept: the caller finds alloc bits
-// and statistics as if the last collection had swept in its stop.  Threads that
-// may be stopped sweep before the stop.  The stop lasts longer for other
-// threads, and if another collection leaves something to sweep in between.
+// and statistics as if the last collection had swept in its stop.  A caller
+// that may be stopped sweeps before the stop.  The stop itself sweeps, and so
+// lasts longer, if the caller may not be stopped, or if another collection has
+// come in between and left something to sweep.
 struct visit visit_enter_swept(int reason);
 
 // visit_begin stops the world for the host until visit_end.  The calling thread

@@ -61,7 +61,7 @@ struct drops {
 	bool loose;		 // some objects may be loose
 	bool deep;		 // the dead lead on; only in a marking
 	uint64_t died;		 // objects, in the last collection
-	uint64_t waited;	 // bytes of the dead that waited before it
+	uint64_t waited;	 // bytes of the dead that waited when it began
 };
 
 RT_GLOBAL struct drops drops;

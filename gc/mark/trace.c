@@ -294,8 +294,8 @@ RT_INLINE size_t values_at(const rt_value_format *f)
 // push_values_with tells values whose addresses are not shifted.  There must be
 // room for all.  It copies what it needs of the format and of the tracer, so
 // that this stays in registers.  Otherwise the compiler must assume that a
-// store to the stack changes either.  apart says that the tested word is not
-// the value word.
+// store to the stack may change the format or the tracer.  apart says that the
+// tested word is not the value word.
 RT_NO_SANITIZE
 static inline void push_values_with(rt_tracer *t, uintptr_t lo, uintptr_t hi,
 				    const rt_value_format *f, bool apart)

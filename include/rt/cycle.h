@@ -83,7 +83,7 @@ typedef struct rt_cycle {
 	 * helpers.  sweep_cpu_ns is only that of the thread that collected, in
 	 * the stop (rt_config.sweep).  If heap_start is below 1 MiB, no clock
 	 * is read for these two, and that thread counts with its wall time.
-	 * Time of sweeping after the stop is in the record of the next
+	 * CPU time of sweeping after the stop is in the record of the next
 	 * collection (swept_background_cpu_ns, swept_assist_cpu_ns).
 	 * process_cpu_ns is that of the whole process during the stop,
 	 * including helpers and threads inside blocking regions. */

@@ -171,8 +171,8 @@ RT_ABI_ASSERT_(sizeof(rt_memstats) == 5776, "rt_memstats is ABI");
  * the heap.  There are two exceptions:
  *
  *  - With rt_config.sweep above 0 it first frees what the last collection found
- *    dead.  A caller that is attached and in no region frees what it can of
- *    that before the stop.
+ *    dead.  A caller that is attached and in no region frees as much of it as
+ *    it can before the stop.
  *  - In the stop it returns to the heap the slots that rt_free has freed, if
  *    they were not allocated again (rt/free.h).
  *

@@ -246,7 +246,7 @@ RT_API void rt_safepoint(void);
 /*
  * rt_poll calls rt_safepoint if a stop is requested.  Otherwise it is two loads
  * and a test, inline: it runs no destructors even with RT_FINALIZE_POLL, and
- * sweeps nothing.  It serves stops as well as rt_safepoint does.
+ * sweeps nothing.  For a stop it does the same as rt_safepoint.
  *
  * Any thread, as rt_safepoint.
  */
@@ -269,8 +269,9 @@ static inline void rt_poll(void)
  *  - A function that blocks or polls returns RT_ESTATE, NULL or 0 at once, even
  *    in the caller's own stop.  So does rt_blocking_enter.  rt_safepoint and
  *    rt_poll do nothing.
- *  - The library calls no ready callback and no handler but the fatal one.  A
- *    later call tells them.  rt_set_warn_handler names an exception.
+ *  - The library calls no ready callback and no handler but the fatal one.
+ *    Those that it does not call are told by a later call.
+ *    rt_set_warn_handler names an exception.
  *  - Allocation works, but neither collects nor polls, and calls no handler.
  *    It passes the heap's goal and the memory limit, but not the hard limit
  *    (rt_set_heap_max).  It returns NULL only if there is no memory without a

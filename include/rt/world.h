@@ -127,10 +127,10 @@ typedef struct rt_stops {
 /*
  * rt_read_stops fills *s with what the stops for a reason (enum rt_stop_reason)
  * took.  All stops of the host count together: every reason from RT_STOP_HOST
- * on reads the same figures, and longest_reason is the host's number.  For a
- * reason of the library without a stop, all figures are 0, as they always are
- * for RT_STOP_GC_SWEEP_TERM in this version.  The figures begin at rt_init and
- * are never reset.
+ * on reads the same figures, and longest_reason is the host's number.  As long
+ * as there was no stop for a reason of the library, all its figures are 0.  In
+ * this version there is never a stop for RT_STOP_GC_SWEEP_TERM.  The figures
+ * begin at rt_init and are never reset.
  *
  * The figures are of one moment.  A stop counts before another thread can stop
  * the world.  The child of a fork begins with those of its parent, and both

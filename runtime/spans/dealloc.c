@@ -13,8 +13,8 @@ static bool in_run(const struct mcache_slot *slot, const void *p)
 	return (const char *)p >= run->start && (const char *)p < run->cur;
 }
 
-// in_own_run tells this for the slot's run, and for the run of the slot for
-// uninit if there is one.
+// in_own_run tells whether p lies in that part of the slot's run, or of the run
+// of the slot for uninit if there is one.
 static bool in_own_run(struct rt_mcache *mc, struct mcache_slot *slot,
 		       const void *p)
 {

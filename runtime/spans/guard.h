@@ -11,8 +11,9 @@
 //   | pages before | canary | object | canary | guard |
 //
 // The pages of a freed guarded object stay protected while they are free,
-// unless the system refuses.  Their pagewords say PAGEWORD_PROTECTED.  The next
-// allocation that takes such pages unprotects them.
+// except those that guard_leave cannot protect.  The pagewords of protected
+// pages say PAGEWORD_PROTECTED.  The next allocation that takes such pages
+// unprotects them.
 //
 // The guard consists of whole physical pages of one span.  Pages that are not a
 // guard share no physical page with one.  So unprotecting the physical pages
@@ -59,8 +60,10 @@ uintptr_t guard_begin(uintptr_t base, uint64_t npages);
 bool guard_protect(uintptr_t base, uint64_t npages);
 
 // guard_leave protects the other pages of a span whose guard is protected,
-// unless the system refuses.  It notes in the pagewords which pages are
-// protected.  The span must be withdrawn, and its pages not yet free.
+// except those that do not fill a physical page (of more than 8 KiB).  If the
+// system refuses, only the guard stays protected.  It notes in the pagewords
+// which pages are protected.  The span must be withdrawn, and its pages not yet
+// free.
 void guard_leave(uintptr_t base, uint64_t npages);
 
 // guard_unprotect takes pages that were just allocated, and unprotects those of

@@ -110,9 +110,8 @@ void cpustats_follow(struct cpustats *c, const struct cpustats *exact)
 	follow(&c->scavenge_background, exact->scavenge_background, &left);
 	follow(&c->idle, exact->idle, &left);
 	add_parts(c);
-	// Both have the identities, so what the classes that were behind lacked
-	// adds up to at least the new time.  So user gets no more than it
-	// lacked.
+	// Both have the identities, so the classes that were behind lacked in
+	// sum at least the new time.  So user gets no more than it lacked.
 	c->user += left;
 }
 
