@@ -68,7 +68,8 @@ function peaks_text(i, k, c, heap, least, m, mine, r, met, of, worst, where)
 
 function behind_print()
 {
-	print "The factor in brackets says how far rtheap is behind that heap."
+	print "A factor in brackets says how far rtheap is behind the heap " \
+		"named with it."
 	print ""
 	print folded("A collector is ahead of rtheap in: " behind_text(0) ".")
 	print ""
@@ -105,7 +106,8 @@ function behind_worst(free, i, k, a, r, n, of, text, worst, where)
 
 function behind_short()
 {
-	print "The factor in brackets says how far rtheap is behind that heap."
+	print "A factor in brackets says how far rtheap is behind the heap " \
+		"named with it."
 	print ""
 	print folded("A collector is ahead of rtheap in " behind_worst(0) ".")
 	print ""

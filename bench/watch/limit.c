@@ -14,10 +14,11 @@
 //
 // The value is the most that the heap has held, less the limit, in MiB.  The
 // figures are: the same of resident memory, without what the program had before
-// there was a heap; the largest share of CPU time that collections took in any
-// 2 seconds, and the share in the last 2, in percent; the most CPU seconds by
-// which collections took more than half of the CPU time of any stretch of time;
-// the number of collections; and MiB allocated in a second.
+// there was a heap; the largest share of the process's CPU time that
+// collections took in any 2 seconds, and the share in the last 2, in percent;
+// the most CPU seconds by which collections took more than half of the CPU time
+// of any stretch of time; the number of collections; and MiB allocated in a
+// second.
 //
 // Good: at most 16 MiB over the limit where it can be kept, as Go's test
 // demands, and at most 50 percent of CPU time.

@@ -24,7 +24,7 @@
 //   the longest, less the pauses in them: cold, from the first allocation until
 //   as much was replaced as lives, and warm, after that
 // - after: the longest of the thousand replacements from the one in which a
-// collection ends, less its pause; the median of all collections
+//   collection ends, less its pause; the median of all collections
 //
 // Good: no more CPU time than with sweep 0, with at most 3 percent of it for
 // sweeping beside the threads.  At most 200 us for all but one in ten thousand.

@@ -93,7 +93,7 @@ struct closure {
 	value *env; // the frame it was made in
 };
 
-// f0 to f3, if set, are called with so many arguments; fn serves all other
+// f0 to f3, if set, are called with 0 to 3 arguments; fn serves all other
 // numbers from min to max.
 enum { ANY = INT32_MAX };
 typedef value prim0(void), prim1(value), prim2(value, value),

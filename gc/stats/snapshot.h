@@ -7,9 +7,9 @@
 // the same loads.
 //
 // If the world is stopped, all numbers of a snapshot are of the same moment.
-// The snapshot is exact if the caches were flushed before.  A live snapshot stops
-// no thread: heap is of one moment, the record of collections is of another,
-// CPU time of a third, and every other field has a moment of its own.
+// The snapshot is exact if the caches were flushed before.  A live snapshot
+// stops no thread: heap is of one moment, the record of collections is of
+// another, CPU time of a third, and every other field has a moment of its own.
 #ifndef GC_STATS_SNAPSHOT_H
 #define GC_STATS_SNAPSHOT_H
 

@@ -16,7 +16,7 @@
 #include "test/harness/thread.h"
 
 enum {
-	AWAIT_SECONDS = 60, // then the test has failed
+	AWAIT_SECONDS = 50, // then the test has failed
 	// How long to watch a thread that must not make progress.
 	AWAIT_STANDSTILL_NS = 15 * 1000 * 1000,
 };

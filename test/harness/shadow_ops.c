@@ -56,9 +56,9 @@ SHADOW_OP(handlers)
 	SHADOW_OK(rt_set_memstats_double_check(RT_CHECK_FATAL));
 }
 
-// Three sorts are left out.  One actor has no use for calls about threads and
-// waiting, some calls are made once in a process, and the failure of munmap is
-// a leak.
+// Three sorts are left out: calls about threads and waiting, for which one
+// actor has no use; calls that are made once in a process; and munmap, whose
+// failure is a leak.
 static const enum oscall calls[] = {
     OSCALL_RESERVE,  OSCALL_COMMIT, OSCALL_UNCOMMIT, OSCALL_MAP,
     OSCALL_RELEASE,  OSCALL_ADVISE, OSCALL_NAME,     OSCALL_CLOCK,

@@ -100,7 +100,7 @@ struct suite_group {
 	// Options.
 	void (*setup)(void);	// runs in each test's process before the test
 	void (*teardown)(void); // and after it
-	double timeout; // seconds for each test; 0: as long as Check allows
+	double timeout; // seconds for each test; 0: CK_DEFAULT_TIMEOUT
 	bool last;	// the group runs after those without this option
 };
 

@@ -1,10 +1,10 @@
 // stress_shadow - does the heap hold exactly what a copy of it holds?
 //
 // Random programs (shadow.h) of one to eight actors are run, each six times.
-// They collect only where the program says so, at every allocation, and as the
-// pacer says.  The other three runs collect as the pacer says with guards
-// behind objects, with helpers, and without memory to mark.  Every run must
-// pass its checks, and all six must end with the same hash.
+// One run collects only where the program says so, one at every allocation, and
+// one as the pacer says.  Three more collect as the pacer says: one with guards
+// behind objects, one with helpers, and one without memory to mark.  Every run
+// must pass its checks, and all six must end with the same hash.
 //
 // A program that fails is made as short as possible and written to a file, and
 // the command that runs it again is printed.  That this works is tested first,

@@ -14,9 +14,9 @@
 // wait for.  Then the parent continues.
 //
 // The value of a lock is the thread that holds it.  A stop is a few variables
-// here (stw.pml shows the real one).  The model has no marking and sweeping but
-// the steps of a helper that comes too late to find anything (marking.pml and
-// bits.pml show the rest).
+// here (stw.pml shows the real one).  Of marking and sweeping, the model has
+// only the steps of a helper that comes too late to find anything (marking.pml
+// and bits.pml show the rest).
 //
 // Mutants, each of which must be found:
 // mutant UNSTOPPED: a fork does not stop the world

@@ -41,8 +41,8 @@ static void expect(bool ok)
 }
 
 // collects_unasked expects that a collection does not count as forced.  It
-// would count as forced if the queue still had a thread that only the parent
-// has, and that asked for a forced one.
+// would count as forced if the child's queue still had a thread of the parent
+// that asked for a forced collection.
 static void collects_unasked(void)
 {
 	rt_memstats before, after;

@@ -6,7 +6,7 @@
 #include "test/harness/fault.h"
 #include "test/order/libthread.h"
 
-enum { PERIOD_S = UINT8_MAX }; // no test takes a tenth of it
+enum { PERIOD_S = UINT8_MAX }; // a test should take less than a tenth of it
 
 static struct hand other, third;
 

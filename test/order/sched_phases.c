@@ -23,7 +23,7 @@ enum {
 	MIDDLE = 40000, // a large object, too
 	HEAP_MIN = 256 << 20,
 	HEAP_MAX = 64 << 20, // more than the objects need
-	// A test takes less than a tenth of this time, after which the
+	// A test should take less than a tenth of this time.  After that the
 	// background thread would try again.
 	PERIOD_S = 255,
 };

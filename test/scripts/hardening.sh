@@ -5,7 +5,7 @@
 #
 # RT_HARDENING_CFLAGS are the options that configure has chosen.  The script
 # looks for their effects in the object of the static library, which is all
-# ours. _FORTIFY_SOURCE leaves no trace where every size is known.
+# ours.  _FORTIFY_SOURCE leaves no trace where every size is known.
 #
 # usage: [srcdir=DIR] [top_builddir=DIR] RT_HARDENING_CFLAGS=... test/scripts/hardening.sh
 set -u

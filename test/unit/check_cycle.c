@@ -102,14 +102,14 @@ static void zero_all_classes(enum maker how)
 			   4 * sizeclass_table[c].nelems + 1);
 }
 
-GROUP(cycle, .setup = setup, .timeout = 30);
+GROUP(cycle, .setup = setup, .timeout = 60);
 
 TEST(recycled_slots_are_zero, .n = MAKERS)
 {
 	zero_all_classes((enum maker)_i);
 }
 
-GROUP(own, .timeout = 30);
+GROUP(own, .timeout = 60);
 
 TEST(recycled_slots_are_zero_align8, .n = MAKERS)
 {

@@ -335,7 +335,7 @@ static size_t use_run(spanclass sc)
 }
 
 // The second run is what the first one left of its lineword.  A thread is never
-// charged for much more of fresh pages than it has used.
+// charged for much more fresh memory than it has used.
 TEST(runs_double_from_a_flush_on)
 {
 	static const size_t bytes[] = {512, 512, 1024, 2048, 4096, 8192, 8192};

@@ -184,7 +184,7 @@ static void expect_pages(const struct range *ranges, size_t n)
 	ck_assert_uint_eq(wrong, 0);
 }
 
-GROUP(tables, .timeout = 30);
+GROUP(tables, .timeout = 60);
 
 TEST(table_of_allocations, .n = RT_ARRAY_LEN(alloc_cases))
 {
@@ -629,7 +629,7 @@ TEST(table_of_scavenging, .n = RT_ARRAY_LEN(scav_cases))
 
 // ---- refusals ----
 
-GROUP(faults, .timeout = 30);
+GROUP(faults, .timeout = 60);
 
 // Whichever table cannot grow, the heap stays as it was, and grows when the
 // system grants memory again.

@@ -223,7 +223,7 @@ static void *exit_as_stopper(void *arg)
 static void *(*const exit_ways[])(void *) = {exit_attached, exit_in_region,
 					     exit_as_stopper};
 
-// If it were not, the next stop would wait for a thread that is gone.
+// If a thread that exits were not detached, the next stop would wait for it.
 TEST(a_thread_that_exits_is_detached, .n = RT_ARRAY_LEN(exit_ways))
 {
 	uint64_t inuse = gauge_load(&gauges.mcache_inuse);

@@ -832,7 +832,7 @@ TEST(a_live_reader_never_finds_more_objects_than_heap)
 	for (int i = 0; i < 2; i++)
 		threads[i] = start_thread(read_live, NULL);
 	for (int i = 0; i < (RT_TSAN || RT_ASAN ? 100 : 1000); i++) {
-		// The readers keep up: two readings in each round.
+		// The readers keep up: two readings a round on average.
 		await_at_least(&reader.reads, 2 * (unsigned)i + 2);
 		for (int k = 0; k < 40; k++)
 			if (!rt_alloc_noscan_uninit(5 * RT_PAGE_SIZE))

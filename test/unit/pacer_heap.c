@@ -54,7 +54,7 @@ static uint64_t collections_of(uint64_t n)
 	return collections() - before;
 }
 
-GROUP(heap, .timeout = 20);
+GROUP(heap, .timeout = 60);
 
 TEST(percent_is_read_back)
 {

@@ -177,7 +177,7 @@ unsigned begin(void)
 	c.guard_large = trial.scenario->guarded != 0;
 	c.guard_small = trial.scenario->guarded;
 	c.scavenge = trial.scenario->scavenges;
-	// A thread without a start function begins in another way, which the
+	// If gc_thread_start is NULL, a thread begins in another way, which the
 	// scenario of the scavenger meets.
 	c.gc_thread_start = c.scavenge ? NULL : on_thread;
 	c.gc_thread_arg = kept;

@@ -375,7 +375,7 @@ TEST(interior_pointers_keep_objects)
 	check_all_classes("interior_pointers_keep_objects");
 }
 
-GROUP(own, .timeout = 30);
+GROUP(own, .timeout = 60);
 
 TEST(interior_pointers_keep_objects_align8)
 {

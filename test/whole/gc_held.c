@@ -111,7 +111,7 @@ static void ends_keep(unsigned c, const uintptr_t *slot, unsigned nelems,
 	ck_assert_uint_eq(past_end_count(), before + 1);
 }
 
-GROUP(held, .setup = held_setup, .teardown = held_teardown, .timeout = 30);
+GROUP(held, .setup = held_setup, .teardown = held_teardown, .timeout = 60);
 
 TEST(end_on_a_stack_keeps_an_object)
 {

@@ -304,7 +304,7 @@ static void must_be_goal(const struct lines *l, const rt_cycle *c)
 	ck_assert_uint_eq(l->next, base_min(greatest(l), l->limit));
 }
 
-// must_be_record requires that the lines show a record.
+// must_be_record requires that the lines show the figures of record c.
 static void must_be_record(const struct lines *l, const rt_cycle *c)
 {
 	ck_assert_uint_eq(l->cpu,

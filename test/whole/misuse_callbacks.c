@@ -217,6 +217,7 @@ TEST(in_a_trace_callback_on_a_helper,
 	stack = rt_stack_alloc(STACK);
 	must(rt_roots_add(&object, &object + 1, RT_ROOT_EXACT));
 	make_nodes();
+	// If no helper ever comes, the timeout of the group fails the test.
 	while (atomic_u32_load_relaxed(&helped) == 0)
 		must(rt_gc());
 	finish_run(DOORS);
