@@ -43,8 +43,7 @@ static void run(void)
 		swapcontext(&me->context, &scheduler);
 }
 
-// Because d.sp is not set, all of the stack is scanned; fibers.c names the part
-// in use.
+// As d.sp is NULL, all of the stack is scanned; fibers.c names the part in use.
 static void begin_one(void)
 {
 	rt_stack_desc d;
