@@ -18,7 +18,8 @@ enum {
 	LONG_OPS = 10 * PROGRAM_OPS, // after the first rounds: older heaps
 	SYNC_EVERY = 10000,
 	LEAST_COMPARED = 10000, // values, of a whole run
-	// A run of this many operations does each of them.
+	// Programs of this many operations together do all that
+	// shadow_never_did looks for.  A sanitized run has fewer by default.
 	COVERING_OPS = 500000,
 };
 

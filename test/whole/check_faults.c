@@ -457,39 +457,43 @@ static void detach(void)
 	ck_assert_int_eq(rt_thread_detach(), RT_OK);
 }
 
-// One thread begins what another has to wait for, and ends it later.
-static const struct hindrance {
-	void (*begin)(void), (*end)(void);
-	void (*wait)(void), (*leave)(void); // of the other thread
-} hindrances[] = {
+// The test's thread takes something that another thread waits for.
+static const struct wait_case {
+	void (*take)(void), (*give)(void);  // the test's thread
+	void (*wait)(void), (*leave)(void); // the other thread
+} wait_cases[] = {
     {lock, unlock, lock, unlock},
     {acquire, release, acquire, release},
     {stop, start, attach, detach},
 };
 
+static atomic_u32 given;
+
 static void *wait_and_leave(void *arg)
 {
-	const struct hindrance *h = arg;
+	const struct wait_case *c = arg;
 
-	h->wait();
-	h->leave();
+	c->wait();
+	ck_assert_uint_eq(atomic_u32_load_acquire(&given), 1);
+	c->leave();
 	return arg;
 }
 
 // A thread that may not sleep tries again until it need not wait.
-TEST(a_sleep_without_limit_may_be_refused, .n = RT_ARRAY_LEN(hindrances))
+TEST(a_sleep_without_limit_may_be_refused, .n = RT_ARRAY_LEN(wait_cases))
 {
-	const struct hindrance *h = &hindrances[_i];
+	const struct wait_case *c = &wait_cases[_i];
 	pthread_t thread;
 
 	trial.scenario = &scenarios[0];
 	trial.kind = OSCALL_FUTEX_WAIT;
-	h->begin();
+	c->take();
 	fault_fail(trial.kind, 1, UINT64_MAX, EINTR);
-	thread = start_thread(wait_and_leave, (void *)(uintptr_t)h);
+	thread = start_thread(wait_and_leave, (void *)(uintptr_t)c);
 	while (fault_failed(trial.kind) < 3)
 		sched_yield();
-	h->end();
+	atomic_u32_store_release(&given, 1);
+	c->give();
 	join_thread(thread);
 	disarm();
 }
